@@ -15,7 +15,8 @@ import (
 // memory, and what processors spend on it, beside reading the same bytes by pieces: the best of all times,
 // as others may use the machine.
 func BenchmarkCodes(b *testing.B) {
-	w := tensor.Randn(4096, 4096).Eval()
+	const rows, columns = 512, 4096
+	w := tensor.Randn(rows, columns).Eval()
 	for _, typ := range []string{"Q8_0", "Q4_0", "Q6_K", "Q5_K", "Q4_K"} {
 		path := filepath.Join(b.TempDir(), "a.gguf")
 		if err := WriteFile(path, nil, []Entry{{Name: "a", Type: typ, Tensor: w}}); err != nil {
@@ -53,7 +54,7 @@ func BenchmarkCodes(b *testing.B) {
 					after, _ := machine.Spent()
 					wall, spent = min(wall, time.Since(from).Seconds()), min(spent, (after-before).Seconds())
 				}
-				const each = 1e9 / (4096 * 4096)
+				const each = 1e9 / (rows * columns)
 				b.ReportMetric(wall*each, "ns/weight")
 				b.ReportMetric(spent*each, "cpu-ns/weight")
 				b.ReportMetric(float64(f.tensors[0].Bytes)/wall/1e9, "GB/s")

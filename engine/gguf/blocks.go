@@ -8,42 +8,37 @@ import (
 	"github.com/mcs-notebook/mcs/engine/quant"
 )
 
-// A decoder reads the groups of a block, of as many as there are scales: their codes, as the type's
+// A decoder reads the groups of a block of 256, or of up to 8 blocks of 32: their codes, as the type's
 // quant.Config says what they stand for, scales and minimums. ggml multiplies and adds in the same order, so
 // weights are equal bit for bit. Products are converted to float32 before a sum, so that no processor fuses
 // the two.
-type decoder func(block, codes []byte, scales, minimums []float32)
+type decoder func(k *kind, src []byte, groups int, codes, scales, minimums quant.Lane)
 
 // each is the decoder of a function that reads group g of a block.
-func each(group func(block []byte, g int, codes []byte) (scale, minimum float32)) decoder {
-	return func(block, codes []byte, scales, minimums []float32) {
-		size := len(codes) / len(scales)
-		for g := range scales {
-			scales[g], minimums[g] = group(block, g, codes[g*size:][:size])
+func each(group func(block []byte, g int, codes quant.Lane) (scale, minimum float32)) decoder {
+	return func(k *kind, src []byte, groups int, codes, scales, minimums quant.Lane) {
+		for g := range groups {
+			scale, minimum := group(src, g, codes.From(g*k.codes.Group, k.codes.Bits))
+			scales.PutFloat(g, scale)
+			if minimums != nil {
+				minimums.PutFloat(g, minimum)
+			}
 		}
-	}
-}
-
-// decodeAll decodes the blocks of codes.
-func (k *kind) decodeAll(blocks, codes []byte, scales, minimums []float32) {
-	for n := k.block / k.codes.Group; len(codes) > 0; blocks, codes, scales, minimums = blocks[k.bytes:], codes[k.block:], scales[n:], minimums[n:] {
-		k.decode(blocks[:k.bytes], codes[:k.block], scales[:n], minimums[:n])
 	}
 }
 
 // decodeAs decodes blocks into the bytes of f32, f16 or bf16.
 func (k *kind) decodeAs(dt dtype.Type, dst, src []byte) {
-	var codes [256]byte
 	var values [128]float32
-	var scales, minimums [16]float32
+	codes, scales, minimums := make(quant.Lane, 64*quant.Line), make(quant.Lane, 16*quant.Line), make(quant.Lane, 16*quant.Line)
 	table, size, middle := quant.Codes(k.codes.Table), k.codes.Group, 1<<(k.codes.Bits-1)
 	list := values[:size]
 	for ; len(src) > 0; src = src[k.bytes:] {
-		k.decodeAll(src[:k.bytes], codes[:k.block], scales[:], minimums[:])
+		k.decode(k, src, k.block/size, codes, scales, minimums)
 		for g := range k.block / size {
-			scale, minimum, codes := scales[g], minimums[g], codes[g*size:][:size]
+			scale, minimum, codes := scales.Float(g), minimums.Float(g), codes.From(g*size, k.codes.Bits)
 			for i := range list {
-				switch code := codes[i]; k.codes.Scheme {
+				switch code := codes.Code(i, k.codes.Bits); k.codes.Scheme {
 				case quant.Table:
 					list[i] = scale * table[code]
 				case quant.Minimum:
@@ -83,78 +78,93 @@ const (
 	signs     = 0x8080808080808080
 )
 
-func eight(b []byte) uint64       { return binary.LittleEndian.Uint64(b) }
-func putEight(b []byte, x uint64) { binary.LittleEndian.PutUint64(b, x) }
+func eight(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// nibbles reads the codes of 4 bits of n bytes: the first n are the lower halves.
-func nibbles(codes, src []byte) {
-	n := len(src)
-	for i := 0; i < n; i += 8 {
-		x := eight(src[i:])
-		putEight(codes[i:], x&lowHalves)
-		putEight(codes[n+i:], x>>4&lowHalves)
+// spread makes bytes of 0 or 1 of 8 bits.
+func spread(b byte) uint64 {
+	return (uint64(b)*ones&0x8040201008040201 + 0x7f*ones) >> 7 & ones
+}
+
+// twoRuns writes 16 codes of 4 bits, the lower halves of bytes before the others.
+func twoRuns(codes quant.Lane, lower, upper int, x uint64) {
+	codes.Put4(lower, x&lowHalves)
+	codes.Put4(upper, x>>4&lowHalves)
+}
+
+// thirtyTwo is the decoder of blocks of 32: an f16 that is their scale, another one if they have a minimum,
+// and codes from a byte on.
+func thirtyTwo(at int, read func(k *kind, src []byte, blocks int, codes quant.Lane)) decoder {
+	return func(k *kind, src []byte, groups int, codes, scales, minimums quant.Lane) {
+		read(k, src[at:], groups, codes)
+		k.halves(scales, src, groups)
+		if minimums != nil {
+			k.halves(minimums, src[2:], groups)
+		}
 	}
 }
 
-// decodeQ4_0: a scale and 32 numbers of 4 bits: the first half of the block in the low ones.
-func decodeQ4_0(b, codes []byte, scales, _ []float32) {
-	nibbles(codes, b[2:18])
-	scales[0] = half(b)
-}
-
-// groupQ4_1 is a scale, a minimum, and 32 numbers of 4 bits.
-func groupQ4_1(b []byte, _ int, codes []byte) (scale, minimum float32) {
-	nibbles(codes, b[4:20])
-	return half(b), half(b[2:])
-}
-
-// fives reads 32 numbers of 5 bits: 32 fifth bits, then the others like those of Q4_0.
-func fives(codes, src []byte) {
-	nibbles(codes, src[4:20])
-	high := binary.LittleEndian.Uint32(src)
-	for i := range 32 {
-		codes[i] |= byte(high >> i & 1 << 4)
+// halves reads an f16 of each block.
+func (k *kind) halves(to quant.Lane, src []byte, blocks int) {
+	for i := range blocks {
+		b := src[i*k.bytes:][:2]
+		h := uint32(binary.LittleEndian.Uint16(b))
+		v := math.Float32frombits(h&0x8000<<16 | h&0x7fff<<13 + (127-15)<<23)
+		if exp := h >> 10 & 31; exp-1 >= 30 { // not normal
+			v = half(b)
+		}
+		to.PutFloat(i, v)
 	}
 }
 
-func groupQ5_0(b []byte, _ int, codes []byte) (scale, minimum float32) {
-	fives(codes, b[2:])
-	for i := range codes {
-		codes[i] += 128 - 16
+// nibbles reads 32 numbers of 4 bits: the first half of them are the lower halves of bytes.
+func nibbles(k *kind, src []byte, blocks int, codes quant.Lane) {
+	for i := range blocks {
+		b, to := src[i*k.bytes:][:16], codes.From(32*i, 4)[:3*quant.Line+4]
+		twoRuns(to, 0, 2, eight(b))
+		twoRuns(to, 1, 3, eight(b[8:]))
 	}
-	return half(b), 0
 }
 
-func groupQ5_1(b []byte, _ int, codes []byte) (scale, minimum float32) {
-	fives(codes, b[4:])
-	return half(b), half(b[2:])
-}
-
-// decodeQ8_0: a scale and 32 numbers of 8 bits.
-func decodeQ8_0(b, codes []byte, scales, _ []float32) {
-	b, codes = b[:34], codes[:32]
-	for i := 0; i <= 24; i += 8 {
-		putEight(codes[i:], eight(b[2+i:])^signs) // from −128…127 to 0…255
+// fives reads 32 fifth bits, then the others like nibbles. Without a minimum −16…15 are 112…143.
+func fives(k *kind, src []byte, blocks int, codes quant.Lane) {
+	add := uint64((128 - 16) * ones)
+	if k.codes.Scheme == quant.Minimum {
+		add = 0
 	}
-	scales[0] = half(b)
+	for i := range blocks {
+		b, to := src[i*k.bytes:][:20], codes.From(32*i, 8)[:7*quant.Line+4]
+		x, y := eight(b[4:]), eight(b[12:])
+		to.Put8(0, (x&lowHalves|spread(b[0])<<4)+add)
+		to.Put8(1, (y&lowHalves|spread(b[1])<<4)+add)
+		to.Put8(2, (x>>4&lowHalves|spread(b[2])<<4)+add)
+		to.Put8(3, (y>>4&lowHalves|spread(b[3])<<4)+add)
+	}
 }
 
-// groupMXFP4 is an exponent and 32 numbers of 4 bits.
-func groupMXFP4(b []byte, _ int, codes []byte) (scale, minimum float32) {
-	nibbles(codes, b[1:17])
-	return float32(math.Ldexp(1, int(b[0])-127)), 0
+// eights reads 32 numbers of 8 bits, from −128…127 to 0…255.
+func eights(k *kind, src []byte, blocks int, codes quant.Lane) {
+	for i := range blocks {
+		b, to := src[i*k.bytes:][:32], codes.From(32*i, 8)[:7*quant.Line+4]
+		to.Put8(0, eight(b)^signs)
+		to.Put8(1, eight(b[8:])^signs)
+		to.Put8(2, eight(b[16:])^signs)
+		to.Put8(3, eight(b[24:])^signs)
+	}
 }
 
-// groupIQ4NL is a scale and 32 places in a table.
-func groupIQ4NL(b []byte, _ int, codes []byte) (scale, minimum float32) {
-	nibbles(codes, b[2:18])
-	return half(b), 0
+// decodeMXFP4: an exponent and 32 numbers of 4 bits.
+func decodeMXFP4(k *kind, src []byte, groups int, codes, scales, _ quant.Lane) {
+	nibbles(k, src[1:], groups, codes)
+	for i := range groups {
+		scales.PutFloat(i, float32(math.Ldexp(1, int(src[i*k.bytes])-127)))
+	}
 }
 
 // groupTQ1 has five numbers of three values in a byte, and four in each of the last ones.
-func groupTQ1(b []byte, g int, codes []byte) (scale, minimum float32) {
-	for i := range codes {
-		at, power := g*len(codes)+i, 0
+func groupTQ1(b []byte, g int, codes quant.Lane) (scale, minimum float32) {
+	var list [8]byte
+	for i := range 128 {
+		at, power := g*128+i, 0
 		var q byte
 		switch {
 		case at < 160:
@@ -167,14 +177,17 @@ func groupTQ1(b []byte, g int, codes []byte) (scale, minimum float32) {
 		for range power {
 			q *= 3
 		}
-		codes[i] = byte(uint16(q)*3>>8) + 7
+		list[i%8] = byte(uint16(q)*3>>8) + 7
+		if i%8 == 7 {
+			codes.Put4(i/8, eight(list[:]))
+		}
 	}
 	return half(b[52:]), 0
 }
 
-func groupTQ2(b []byte, g int, codes []byte) (scale, minimum float32) {
-	for i := range codes {
-		codes[i] = twoBits(b, g*len(codes)+i) + 7
+func groupTQ2(b []byte, g int, codes quant.Lane) (scale, minimum float32) {
+	for i := range 16 {
+		codes.Put4(i, twos(b, 128*g+8*i)+7*ones)
 	}
 	return half(b[64:]), 0
 }

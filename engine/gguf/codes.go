@@ -42,8 +42,8 @@ func (f *File) Codes(name string, rows func(output int) int) (*quant.Weight, err
 			return err
 		}
 	}
-	w, err := quant.PackRows(in, out, k.codes, quant.Rows{Bytes: row, Read: read, Groups: func(row []byte, _, first int, codes []byte, scales, minimums []float32) {
-		k.decodeAll(row[first*k.codes.Group/k.block*k.bytes:], codes, scales, minimums)
+	w, err := quant.PackRows(in, out, k.codes, quant.Rows{Bytes: row, Read: read, Groups: func(row []byte, _, first, groups int, codes, scales, minimums quant.Lane) {
+		k.decode(k, row[first*k.codes.Group/k.block*k.bytes:], groups, codes, scales, minimums)
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %s: tensor %q: %w", f.name, name, err)

@@ -72,11 +72,11 @@ func table(name string, group int) quant.Config {
 var kinds = []kind{
 	{name: "F32", number: 0, block: 1, bytes: 4},
 	{name: "F16", number: 1, block: 1, bytes: 2},
-	{name: "Q4_0", number: 2, block: 32, bytes: 18, codes: middle(4, 32), decode: decodeQ4_0, encode: encodeMiddle(4)},
-	{name: "Q4_1", number: 3, block: 32, bytes: 20, codes: minimums(4, 32), decode: each(groupQ4_1)},
-	{name: "Q5_0", number: 6, block: 32, bytes: 22, codes: middle(8, 32), decode: each(groupQ5_0), encode: encodeMiddle(5)},
-	{name: "Q5_1", number: 7, block: 32, bytes: 24, codes: minimums(8, 32), decode: each(groupQ5_1), encode: encodeQ5_1},
-	{name: "Q8_0", number: 8, block: 32, bytes: 34, codes: middle(8, 32), decode: decodeQ8_0, encode: encodeQ8_0},
+	{name: "Q4_0", number: 2, block: 32, bytes: 18, codes: middle(4, 32), decode: thirtyTwo(2, nibbles), encode: encodeMiddle(4)},
+	{name: "Q4_1", number: 3, block: 32, bytes: 20, codes: minimums(4, 32), decode: thirtyTwo(4, nibbles)},
+	{name: "Q5_0", number: 6, block: 32, bytes: 22, codes: middle(8, 32), decode: thirtyTwo(2, fives), encode: encodeMiddle(5)},
+	{name: "Q5_1", number: 7, block: 32, bytes: 24, codes: minimums(8, 32), decode: thirtyTwo(4, fives), encode: encodeQ5_1},
+	{name: "Q8_0", number: 8, block: 32, bytes: 34, codes: middle(8, 32), decode: thirtyTwo(2, eights), encode: encodeQ8_0},
 	{name: "Q8_1", number: 9, block: 32, bytes: 40},
 	{name: "Q2_K", number: 10, block: 256, bytes: 84, codes: minimums(4, 16), decode: each(groupQ2K)},
 	{name: "Q3_K", number: 11, block: 256, bytes: 110, codes: middle(4, 16), decode: each(groupQ3K)},
@@ -88,7 +88,7 @@ var kinds = []kind{
 	{name: "IQ2_XS", number: 17, block: 256, bytes: 74, codes: table("iq2", 16), decode: each(groupIQ2XS)},
 	{name: "IQ3_XXS", number: 18, block: 256, bytes: 98, codes: table("iq3xxs", 32), decode: each(groupIQ3XXS)},
 	{name: "IQ1_S", number: 19, block: 256, bytes: 50, codes: table("iq1", 32), decode: each(groupIQ1S)},
-	{name: "IQ4_NL", number: 20, block: 32, bytes: 18, codes: table("iq4", 32), decode: each(groupIQ4NL)},
+	{name: "IQ4_NL", number: 20, block: 32, bytes: 18, codes: table("iq4", 32), decode: thirtyTwo(2, nibbles)},
 	{name: "IQ3_S", number: 21, block: 256, bytes: 110, codes: table("iq3s", 32), decode: each(groupIQ3S)},
 	{name: "IQ2_S", number: 22, block: 256, bytes: 82, codes: table("iq2", 16), decode: each(groupIQ2S)},
 	{name: "IQ4_XS", number: 23, block: 256, bytes: 136, codes: table("iq4", 32), decode: each(groupIQ4XS)},
@@ -101,7 +101,7 @@ var kinds = []kind{
 	{name: "BF16", number: 30, block: 1, bytes: 2},
 	{name: "TQ1_0", number: 34, block: 256, bytes: 54, codes: middle(4, 128), decode: each(groupTQ1)},
 	{name: "TQ2_0", number: 35, block: 256, bytes: 66, codes: middle(4, 128), decode: each(groupTQ2)},
-	{name: "MXFP4", number: 39, block: 32, bytes: 17, codes: table("e2m1", 32), decode: each(groupMXFP4)},
+	{name: "MXFP4", number: 39, block: 32, bytes: 17, codes: table("e2m1", 32), decode: decodeMXFP4},
 }
 
 // kindBy finds a type, or returns nil.

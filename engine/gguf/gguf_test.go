@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +82,40 @@ func TestQuantisedWeights(t *testing.T) {
 		}
 		if dense := codes.Dequantized().Transpose(); !bytes.Equal(dense.Bytes(), want.Bytes()) {
 			t.Errorf("%s: got codes of %v, want %v", k.name, dense, want)
+		}
+	}
+}
+
+// TestRows: codes of matrices whose rows are in several pieces, in another order, or do not fill the last
+// block of outputs, are the numbers that Tensor reads.
+func TestRows(t *testing.T) {
+	for _, k := range kinds {
+		for _, shape := range [][]int{{1, 1}, {17, 3}, {40, 9}, {400, 2816 / k.block}} {
+			if k.decode == nil {
+				break
+			}
+			out, in := shape[0], shape[1]*k.block
+			data := make([]byte, out*shape[1]*k.bytes)
+			rand.NewChaCha8([32]byte{byte(k.number)}).Read(data)
+			for i := range data {
+				data[i] &= 0x3f // no scale is infinite
+			}
+			info := Info{Name: "a", Type: k.name, Shape: []int{out, in}, Bytes: int64(len(data))}
+			f := &File{r: bytes.NewReader(data), size: info.Bytes, tensors: []Info{info}, byName: map[string]int{"a": 0}}
+			want, err := f.Tensor("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, rows := range []func(int) int{nil, func(o int) int { return out - 1 - o }} {
+				codes, err := f.Codes("a", rows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := tensor.MaxAbsDiff(codes.Dequantized().Transpose(), want); d != 0 {
+					t.Errorf("%s %v: codes are off by %g", k.name, shape, d)
+				}
+				want = want.Flip(0)
+			}
 		}
 	}
 }

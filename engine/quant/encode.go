@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -34,10 +35,15 @@ func Quantize(w tensor.Tensor, c Config) (*Weight, error) {
 	if err := tensor.Try(func() { e.data = w.Detach().Cast(dtype.F32).Bytes() }); err != nil {
 		return nil, err
 	}
-	if at := e.run(); at >= 0 {
-		return nil, fmt.Errorf("quant: %selement [%d %d] is %g, want a finite number", named(w), at/e.out, at%e.out, e.at(at/e.out, at%e.out))
+	r, err := e.weight(func(shape []int) (tensor.Tensor, error) {
+		if at := e.run(); at >= 0 {
+			return tensor.Tensor{}, fmt.Errorf("quant: %selement [%d %d] is %g, want a finite number", named(w), at/e.out, at%e.out, e.at(at/e.out, at%e.out))
+		}
+		return tensor.FromBytes(dtype.U8, e.codes, shape...), nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	r := e.weight()
 	for _, m := range r.members() {
 		*m.Weight = m.Weight.To(w.Device())
 	}
@@ -52,24 +58,49 @@ func (w *Weight) name(name string) {
 	}
 }
 
-// weight is what the encoder has written.
-func (e *encoder) weight() *Weight {
-	r := newWeight(e.Config, e.in, e.out)
-	codes, _ := r.Shapes()
-	r.Codes = tensor.FromBytes(dtype.U8, e.codes, codes...)
-	e.finish(r)
-	return r
-}
-
-// finish makes tensors of scales, zero points and minimums.
-func (e *encoder) finish(w *Weight) {
-	_, scales := w.Shapes()
-	w.Scales = tensor.FromBytes(e.Scale, e.scales, scales...)
+// weight makes a weight. While codes makes the tensor of its codes, there is memory for all scales, zero
+// points or minimums.
+func (e *encoder) weight(codes func(shape []int) (tensor.Tensor, error)) (*Weight, error) {
+	w := newWeight(e.Config, e.in, e.out)
+	shape, scales := w.Shapes()
+	write := func() (err error) {
+		w.Codes, err = codes(shape)
+		return err
+	}
 	switch e.Scheme {
 	case Affine:
-		w.Extra = tensor.FromBytes(dtype.U8, e.extra, scales...)
+		write = beside(&w.Extra, dtype.U8, scales, &e.extra, write)
 	case Minimum:
-		w.Extra = tensor.FromBytes(e.Scale, e.extra, scales...)
+		write = beside(&w.Extra, e.Scale, scales, &e.extra, write)
+	}
+	err := beside(&w.Scales, e.Scale, scales, &e.scales, write)()
+	if err != nil {
+		tensor.Free(w.Codes, w.Scales, w.Extra)
+		return nil, err
+	}
+	return w, nil
+}
+
+// beside has write fill in the numbers of a tensor as well, in f32.
+func beside(t *tensor.Tensor, dt dtype.Type, shape []int, numbers *[]byte, write func() error) func() error {
+	return func() (err error) {
+		*t, err = access.Whole(dt, shape, func(to []byte) error {
+			if *numbers = to; dt == dtype.F32 {
+				return write()
+			}
+			*numbers = make([]byte, 4*len(to)/dt.Size())
+			err := write()
+			for i := range len(to) / dt.Size() {
+				switch v := (*numbers)[4*i:][:4]; dt {
+				case dtype.BF16:
+					copy(to[2*i:], v[2:])
+				case dtype.U8:
+					to[i] = byte(math.Float32frombits(binary.LittleEndian.Uint32(v)))
+				}
+			}
+			return err
+		})
+		return err
 	}
 }
 
@@ -85,22 +116,13 @@ type encoder struct {
 	Config
 	in, out, groups      int
 	data                 []byte // f32 [in out]
-	codes, scales, extra []byte // extra: zero points or minimums
+	codes, scales, extra []byte // extra: zero points or minimums; in f32 [blocks groups 16]
 	table                []float32
-	buffers              sync.Pool // of rows that are read
+	buffers              sync.Pool // of rows that are read, or of codes
 }
 
 func newEncoder(c Config, in, out int) *encoder {
-	e := &encoder{Config: c, in: in, out: out, groups: (in + c.Group - 1) / c.Group, table: tables[c.Table]}
-	n := (out + lanes - 1) / lanes * lanes * e.groups
-	e.scales = make([]byte, n*c.Scale.Size())
-	switch c.Scheme {
-	case Affine:
-		e.extra = make([]byte, n)
-	case Minimum:
-		e.extra = make([]byte, n*c.Scale.Size())
-	}
-	return e
+	return &encoder{Config: c, in: in, out: out, groups: (in + c.Group - 1) / c.Group, table: tables[c.Table]}
 }
 
 func (e *encoder) at(k, n int) float32 {
@@ -150,7 +172,7 @@ func (e *encoder) group(block, group int) (bad int) {
 	}
 	first := (block*e.groups + group) * lanes
 	codes := e.codes[first*e.Group*e.Bits/8:][:lanes*e.Group*e.Bits/8]
-	var list [lanes][unit]byte
+	var list [128]byte
 	for lane := range lanes {
 		values := tile[lane][:e.Group]
 		var low, high float32
@@ -158,33 +180,13 @@ func (e *encoder) group(block, group int) (bad int) {
 			low, high = min(low, v), max(high, v)
 		}
 		scale, extra := e.fit(low, high)
-		e.store(first+lane, []float32{scale}, []float32{extra})
+		e.store(first+lane, scale, extra)
 		for i, v := range values {
-			list[lane][i] = byte(e.code(v, scale, extra))
+			list[i] = byte(e.code(v, scale, extra))
 		}
+		Lane(codes[4*lane:]).lay(e.Bits, list[:e.Group])
 	}
-	e.lay(codes, &list, 0)
 	return -1
-}
-
-// lay writes the codes of a group, from one of a tile on, as the comment of Quantised has them: four bytes of
-// each lane stand side by side. Two lanes are written at once.
-func (e *encoder) lay(to []byte, tile *[lanes][unit]byte, from int) {
-	for lane := 0; lane < lanes; lane += 2 {
-		a, b, to := tile[lane][from:][:e.Group], tile[lane+1][from:][:e.Group], to[4*lane:]
-		if e.Bits == 4 {
-			for i := 0; i < len(a); i += 8 {
-				x, y := binary.LittleEndian.Uint64(a[i:]), binary.LittleEndian.Uint64(b[i:])
-				binary.LittleEndian.PutUint64(to[i/2*lanes:], (x|x>>28)&math.MaxUint32|(y|y>>28)<<32)
-			}
-			continue
-		}
-		for i := 0; i < len(a); i += 8 {
-			x, y, two := binary.LittleEndian.Uint64(a[i:]), binary.LittleEndian.Uint64(b[i:]), to[i*lanes:][:4*lanes+8]
-			binary.LittleEndian.PutUint64(two, x&math.MaxUint32|y<<32)
-			binary.LittleEndian.PutUint64(two[4*lanes:], x>>32|y>>32<<32)
-		}
-	}
 }
 
 // read copies the weights of a group, with 0 beyond the matrix. It returns the place of the first that is
@@ -241,31 +243,11 @@ func (e *encoder) round(s float32) float32 {
 	return math.Float32frombits((math.Float32bits(s) + 0xffff) &^ 0xffff)
 }
 
-// store writes the scales of groups of one output, the first of them number at of all, and their zero points
-// or minimums.
-func (e *encoder) store(at int, scales, extras []float32) {
-	e.put(e.scales, at, scales)
-	switch e.Scheme {
-	case Affine:
-		for i, v := range extras {
-			e.extra[at+i*lanes] = byte(v)
-		}
-	case Minimum:
-		e.put(e.extra, at, extras)
-	}
-}
-
-func (e *encoder) put(to []byte, at int, list []float32) {
-	if e.Scale == dtype.BF16 {
-		for _, v := range list {
-			binary.LittleEndian.PutUint16(to[2*at:], uint16(math.Float32bits(v)>>16))
-			at += lanes
-		}
-		return
-	}
-	for _, v := range list {
-		binary.LittleEndian.PutUint32(to[4*at:], math.Float32bits(v))
-		at += lanes
+// store writes the scale of a group, and its zero point or minimum.
+func (e *encoder) store(at int, scale, extra float32) {
+	Lane(e.scales[4*at:]).PutFloat(0, scale)
+	if e.extra != nil {
+		Lane(e.extra[4*at:]).PutFloat(0, extra)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestPackRefuses(t *testing.T) {
 			t.Errorf("%d %d %v: got no error", c.in, c.out, c.Config)
 		}
 	}
-	want, none := errors.New("ends early"), func([]byte, int, int, []byte, []float32, []float32) {}
+	want, none := errors.New("ends early"), func([]byte, int, int, int, Lane, Lane, Lane) {}
 	if _, err := PackRows(64, 40, Config{}, Rows{Bytes: 8, Read: func(o int, to []byte) error {
 		if o == 32 && len(to) == 8*8 {
 			return want

@@ -88,10 +88,19 @@ func Filled(dt dtype.Type, shape []int, read func(at int, to []byte) error) (ten
 	if by, ok := scope.Context().Value(inPartsBy).(backend.Parts); ok && len(shape) > 1 {
 		return filledInParts(by, dt, shape, read)
 	}
+	return filled(dt, shape, false, read)
+}
+
+// Whole is Filled by one call, for all bytes of a tensor of a real dtype.
+func Whole(dt dtype.Type, shape []int, write func(to []byte) error) (tensor.Tensor, error) {
+	return filled(dt, shape, true, func(_ int, to []byte) error { return write(to) })
+}
+
+func filled(dt dtype.Type, shape []int, whole bool, read func(at int, to []byte) error) (tensor.Tensor, error) {
 	d, n := backend.Default(), ir.Size(shape)*dt.Size()
 	var failed error
 	b, err := box.Leaf(d, dt, slices.Clone(shape), n, "", func(buf *backend.Block) error {
-		failed = d.Fill(buf, n, read)
+		failed = d.Fill(buf, n, whole, read)
 		return nil
 	})
 	check("tensor", err)

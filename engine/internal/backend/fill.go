@@ -26,21 +26,26 @@ const (
 
 // Fill writes n bytes at the beginning of a new block. read gives those from a place on; several goroutines
 // call it, for places of their own. Where the device's memory is the host's, they read right into it: nothing
-// is copied a second time, and the memory's pages come from several processors.
-func (d *Device) Fill(dst ir.Buffer, n int, read func(at int, to []byte) error) error {
+// is copied a second time, and the memory's pages come from several processors. For a whole block it is one
+// call.
+func (d *Device) Fill(dst ir.Buffer, n int, whole bool, read func(at int, to []byte) error) error {
 	b, err := d.own(dst)
 	if err != nil {
 		return err
 	}
 	defer b.Release()
 	defer events.Here().Copying(int64(n)).Done()
-	if h, ok := d.backend.(HostMemory); ok {
-		return inPieces(h.Host(b.raw)[:n], read)
+	pieces, most := inPieces, 4*piece
+	if whole {
+		pieces, most = func(to []byte, read func(at int, to []byte) error) error { return read(0, to) }, n
 	}
-	staged := make([]byte, min(n, 4*piece))
+	if h, ok := d.backend.(HostMemory); ok {
+		return pieces(h.Host(b.raw)[:n], read)
+	}
+	staged := make([]byte, min(n, most))
 	for at := 0; at < n; at += len(staged) {
 		staged = staged[:min(len(staged), n-at)]
-		if err := inPieces(staged, func(inside int, to []byte) error { return read(at+inside, to) }); err != nil {
+		if err := pieces(staged, func(inside int, to []byte) error { return read(at+inside, to) }); err != nil {
 			return err
 		}
 		if err := d.Seen(d.backend.Upload(b.raw, at, staged)); err != nil {

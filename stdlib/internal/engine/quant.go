@@ -21,6 +21,8 @@ func quantSymbols() map[string]reflect.Value {
 		"Expand":       reflect.ValueOf(quant.Expand),
 		"Grouped":      reflect.ValueOf((*quant.Grouped)(nil)),
 		"Join":         reflect.ValueOf(quant.Join),
+		"Lane":         reflect.ValueOf((*quant.Lane)(nil)),
+		"Line":         reflect.ValueOf(constant.MakeFromLiteral("64", token.INT, 0)),
 		"Linear":       reflect.ValueOf((*quant.Linear)(nil)),
 		"Load":         reflect.ValueOf(quant.Load),
 		"Minimum":      reflect.ValueOf(quant.Minimum),
