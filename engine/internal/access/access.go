@@ -104,7 +104,7 @@ func Filled(dt dtype.Type, shape []int, read func(at int, to []byte) error) (ten
 // from then on.
 func Overwrite(t tensor.Tensor, axis int, index, updates tensor.Tensor) tensor.Tensor {
 	y := t.Overwrite(axis, index, updates)
-	box.Of(y).Held().Attr.Flags |= ir.InPlace // nobody else has seen the node
+	box.Of(y).Held().Flag(ir.InPlace)
 	return y
 }
 
