@@ -124,7 +124,9 @@ func (c *compiled) find(args []*ir.Node) *replay {
 		if !p.takes(args) {
 			continue
 		}
-		c.replays = append(slices.Delete(c.replays, i, i+1), p)
+		if i < len(c.replays)-1 {
+			c.replays = append(slices.Delete(c.replays, i, i+1), p)
+		}
 		if p.bind(args) {
 			return p
 		}

@@ -14,7 +14,7 @@ import (
 func TestOverwrite(t *testing.T) {
 	owner := func(x Tensor, axis int, index, updates Tensor) Tensor {
 		y := x.Overwrite(axis, index, updates)
-		box.Of(y).Held().Attr.Flags |= ir.InPlace // as package access does, which lies above
+		box.Of(y).Held().Flag(ir.InPlace) // as package access does, which lies above
 		return y
 	}
 	rows, second := From([][]float64{{7, 8}}), From([]int{1})

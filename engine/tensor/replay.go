@@ -29,21 +29,29 @@ type replay struct {
 	results int
 	sets    []*box.Box
 	after   []callback
+	stored  []*ir.Data // what a run holds of outputs that are leaves as they are
 }
 
-// An argument says what an argument has to be; layout has no shape for a number.
+// An argument says what an argument has to be: a stored value that lies so, or a number.
 type argument struct {
 	dev    ir.Device
 	dtype  dtype.Type
+	stored bool
 	layout ir.Layout
 }
 
 func argumentOf(n *ir.Node) argument {
 	a := argument{dev: n.Dev, dtype: n.DType}
 	if d := n.Value(); d != nil {
-		a.layout = d.Layout
+		a.stored, a.layout = true, d.Layout
 	}
 	return a
+}
+
+// is says whether n is such an argument.
+func (a *argument) is(n *ir.Node) bool {
+	d := n.Value()
+	return a.dev == n.Dev && a.dtype == n.DType && a.stored == (d != nil) && (d == nil || sameLayout(&a.layout, &d.Layout))
 }
 
 // An output is a value that the plan computes, or a leaf as it is.
@@ -119,14 +127,20 @@ func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 
 // takes says whether the replay can be used for these arguments.
 func (p *replay) takes(args []*ir.Node) bool {
-	return p.fusion == plan.Fused(scope.Context()) && p.tf32 == plan.TF32(scope.Context()) && slices.EqualFunc(p.args, args, func(a argument, n *ir.Node) bool {
-		b := argumentOf(n)
-		return a.dev == b.dev && a.dtype == b.dtype && sameLayout(a.layout, b.layout)
-	})
+	ctx := scope.Context()
+	if len(p.args) != len(args) || p.fusion != plan.Fused(ctx) || p.tf32 != plan.TF32(ctx) {
+		return false
+	}
+	for i, n := range args {
+		if !p.args[i].is(n) {
+			return false
+		}
+	}
+	return true
 }
 
-func sameLayout(a, b ir.Layout) bool {
-	return a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Stride, b.Stride) && (a.Shape == nil) == (b.Shape == nil)
+func sameLayout(a, b *ir.Layout) bool {
+	return a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Stride, b.Stride)
 }
 
 // bind looks up the leaves' values. It returns false if the layout of one of them is not that of the trace.
@@ -140,7 +154,7 @@ func (p *replay) bind(args []*ir.Node) bool {
 }
 
 // value returns what the leaf holds now, and the node if it is a box's.
-func (from origin) value(args []*ir.Node) (*ir.Data, *ir.Node) {
+func (from *origin) value(args []*ir.Node) (*ir.Data, *ir.Node) {
 	switch {
 	case from.box != nil:
 		t := on(from.box)
@@ -181,39 +195,31 @@ func (p *replay) differs(q *replay) string {
 // run computes, sets what is to be set, calls callbacks and returns the results. The leaves are bound.
 func (p *replay) run(now *invocation) []Tensor {
 	failed := true
-	var stored []*ir.Data
-	defer func() { // nothing must keep memory alive
-		if failed {
-			for _, d := range stored {
-				d.Buf.(*backend.Block).Release()
-			}
-		}
-		p.forget(failed)
-	}()
-	p.retain(now, &stored)
+	defer func() { p.forget(failed) }() // nothing must keep memory alive
+	p.retain(now)
 	err := p.compute(now)
 	if err == nil {
 		err = p.await()
 	}
 	check("eval", err)
 	failed = false
-	value := func(i int) *ir.Data {
-		if o := p.outs[i]; o.index >= 0 {
-			return p.stages[p.last+o.stage].got[o.index]
-		}
-		d := stored[0]
-		stored = stored[1:]
-		return d
-	}
+	stored := p.stored
 	made := make([]Tensor, len(p.outs)-len(p.sets))
-	for i, o := range p.outs {
+	for i := range p.outs {
+		o := &p.outs[i]
+		var d *ir.Data
+		if o.index >= 0 {
+			d = p.stages[p.last+o.stage].got[o.index]
+		} else {
+			d, stored = stored[0], stored[1:]
+		}
 		switch {
 		case i < p.results:
-			made[i] = on(box.Holding(o.dev, o.DType, value(i)))
+			made[i] = on(box.Holding(o.dev, o.DType, d))
 		case i < p.results+len(p.sets):
-			p.sets[i-p.results].Become(value(i))
+			p.sets[i-p.results].Become(d)
 		default:
-			made[i-len(p.sets)] = on(box.Holding(o.dev, o.DType, value(i)))
+			made[i-len(p.sets)] = on(box.Holding(o.dev, o.DType, d))
 		}
 	}
 	rest := made[p.results:]
@@ -241,6 +247,12 @@ func (p *replay) compute(now *invocation) error {
 
 // forget lets go of what a run has filled in.
 func (p *replay) forget(failed bool) {
+	for i, d := range p.stored {
+		if p.stored[i] = nil; failed {
+			d.Buf.(*backend.Block).Release()
+		}
+	}
+	p.stored = p.stored[:0]
 	for i, s := range p.stages {
 		s.forget(failed || i < p.last)
 	}
@@ -274,15 +286,16 @@ func (p *replay) await() error {
 
 // retain holds the memory of the outputs that are leaves as they are, so that no launch replaces it, and
 // lists what it holds.
-func (p *replay) retain(now *invocation, stored *[]*ir.Data) {
-	for _, o := range p.outs {
+func (p *replay) retain(now *invocation) {
+	for i := range p.outs {
+		o := &p.outs[i]
 		if o.index >= 0 {
 			continue
 		}
 		d, n := o.leaf.value(now.args)
-		if !d.Buf.(*backend.Block).Retain() {
+		if d.Freed || !d.Buf.(*backend.Block).Retain() {
 			fail("compile", "got %v, which was freed", n)
 		}
-		*stored = append(*stored, d)
+		p.stored = append(p.stored, d)
 	}
 }

@@ -28,6 +28,7 @@ type stage struct {
 	scalars []ir.Scalar
 	keep    []int
 	got     []*ir.Data
+	result  func(i int, d *ir.Data) // notes what got has
 }
 
 // moved is a value that is copied to another device, where later stages read it.
@@ -64,6 +65,7 @@ func (p *replay) stageOf(tr *trace, compute []*ir.Node) *stage {
 	}
 	c.Leaves, c.Consts = nil, nil // they hold today's values
 	s.data, s.nodes, s.got = make([]*ir.Data, len(s.leaves)), make([]*ir.Node, len(s.leaves)), make([]*ir.Data, len(compute))
+	s.result = func(i int, d *ir.Data) { s.got[i] = d }
 	s.keep, s.kept = slices.Repeat([]int{-1}, len(compute)), make([]bool, len(s.leaves))
 	return s
 }
@@ -124,7 +126,8 @@ func hops(n *ir.Node) int {
 
 // bind looks up the leaves' values. It returns false if the layout of one of them is not that of the trace.
 func (s *stage) bind(args []*ir.Node) bool {
-	for i, from := range s.leaves {
+	for i := range s.leaves {
+		from := &s.leaves[i]
 		if from.moved != nil {
 			continue
 		}
@@ -132,7 +135,7 @@ func (s *stage) bind(args []*ir.Node) bool {
 		if s.data[i] = d; s.kept[i] {
 			s.nodes[i] = n
 		}
-		if !sameLayout(d.Layout, s.layouts[i]) {
+		if from.box != nil && !sameLayout(&d.Layout, &s.layouts[i]) { // takes has looked at arguments
 			return false
 		}
 	}
@@ -141,7 +144,8 @@ func (s *stage) bind(args []*ir.Node) bool {
 
 // run computes the stage and copies what other devices need of it.
 func (s *stage) run(ctx context.Context, now *invocation) error {
-	for i, from := range s.leaves {
+	for i := range s.leaves {
+		from := &s.leaves[i]
 		if from.moved == nil {
 			continue
 		}
@@ -157,7 +161,7 @@ func (s *stage) run(ctx context.Context, now *invocation) error {
 			s.scalars[i] = f(now)
 		}
 	}
-	err := s.plan.Run(ctx, s.data, s.scalars, s.nodes, s.keep, func(i int, d *ir.Data) { s.got[i] = d })
+	err := s.plan.Run(ctx, s.data, s.scalars, s.nodes, s.keep, s.result)
 	for _, m := range s.moves {
 		if err == nil {
 			err = m.copy(ctx, now, s.got[m.index])

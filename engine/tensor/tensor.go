@@ -411,7 +411,7 @@ func madeOn(to *backend.Device, n *ir.Node) *ir.Node {
 		return nil
 	case n.Op == ir.Const:
 		c := ir.NewConst(to, n.DType, n.Attr.Value)
-		c.Attr.Flags = n.Attr.Flags
+		c.Flag(n.Attr.Flags)
 		if tr := tracing(); tr != nil && tr.numbers[n] != nil {
 			tr.numbers[c] = tr.numbers[n]
 		}
@@ -427,5 +427,5 @@ func madeOn(to *backend.Device, n *ir.Node) *ir.Node {
 	if made == nil {
 		return nil
 	}
-	return apply(n.Op, n.Attr, made)
+	return apply(n.Op, *n.Attr, made)
 }

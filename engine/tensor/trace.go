@@ -89,7 +89,7 @@ func (tr *trace) placeholder(n *ir.Node, from origin) *ir.Node {
 
 // vary lets the constant n have its number from f in each call.
 func (tr *trace) vary(n *ir.Node, f func(*invocation) ir.Scalar) *ir.Node {
-	n.Attr.Flags |= ir.Varies
+	n.Flag(ir.Varies)
 	tr.numbers[n] = f
 	return n
 }

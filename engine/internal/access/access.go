@@ -113,7 +113,7 @@ func filled(dt dtype.Type, shape []int, whole bool, read func(at int, to []byte)
 // from then on.
 func Overwrite(t tensor.Tensor, axis int, index, updates tensor.Tensor) tensor.Tensor {
 	y := t.Overwrite(axis, index, updates)
-	box.Of(y).Held().Attr.Flags |= ir.InPlace // nobody else has seen the node
+	box.Of(y).Held().Flag(ir.InPlace)
 	return y
 }
 

@@ -41,7 +41,7 @@ func (b *Box) Forget() { b.node.Store(withoutValue(b.node.Load())) }
 
 // withoutValue is what a box is left with that held n.
 func withoutValue(n *ir.Node) *ir.Node {
-	return &ir.Node{Op: freed, DType: n.DType, Shape: n.Shape, Name: n.Name, Dev: n.Dev}
+	return &ir.Node{Op: freed, Attr: n.Attr, DType: n.DType, Shape: n.Shape, Name: n.Name, Dev: n.Dev}
 }
 
 // release drops a reference to n. With the last one it gives the memory of n's value back.

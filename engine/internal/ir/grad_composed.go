@@ -130,7 +130,7 @@ func composeAttentionGrad(n *Node) []*Node {
 	q2, do2 := grouped(q, q.Shape[3]), grouped(do, v.Shape[3])
 	scores := reshape(times(product(q2, transpose(k)), n.Attr.Float), all)
 	var bent *Node
-	if c := SightOf(&n.Attr).Cap; c != 0 {
+	if c := SightOf(n.Attr).Cap; c != 0 {
 		bent = unary(Tanh, times(scores, 1/c))
 		scores = times(bent, c)
 	}

@@ -11,17 +11,17 @@ import (
 
 func gradConv(n *Node, dy []*Node) []*Node {
 	x, w := n.Src[0], n.Src[1]
-	return []*Node{convTranspose(n.Attr, dy[0], w, x.Shape), convProduct(ConvWeight, n.Attr, x, dy[0])}
+	return []*Node{convTranspose(*n.Attr, dy[0], w, x.Shape), convProduct(ConvWeight, *n.Attr, x, dy[0])}
 }
 
 func gradConvTranspose(n *Node, dx []*Node) []*Node {
 	y, w := n.Src[0], n.Src[1]
-	return []*Node{convProduct(Conv, n.Attr, dx[0], w), convProduct(ConvWeight, n.Attr, dx[0], y)}
+	return []*Node{convProduct(Conv, *n.Attr, dx[0], w), convProduct(ConvWeight, *n.Attr, dx[0], y)}
 }
 
 func gradConvWeight(n *Node, dw []*Node) []*Node {
 	x, y := n.Src[0], n.Src[1]
-	return []*Node{convTranspose(n.Attr, y, dw[0], x.Shape), convProduct(Conv, n.Attr, x, dw[0])}
+	return []*Node{convTranspose(*n.Attr, y, dw[0], x.Shape), convProduct(Conv, *n.Attr, x, dw[0])}
 }
 
 func convProduct(op Op, a Attr, x, y *Node) *Node {
@@ -40,7 +40,7 @@ func gradMaxPool(n *Node, dy []*Node) []*Node {
 	if dy[0] == nil {
 		return []*Node{nothing}
 	}
-	if apart(WindowsOf(n.Attr)) {
+	if apart(WindowsOf(*n.Attr)) {
 		return []*Node{windowsApart(n, dy[0])}
 	}
 	lines := func(n *Node) *Node {
@@ -61,7 +61,7 @@ func apart(list []Window) bool {
 // window, and compares its own place with that of the window's greatest element.
 func windowsApart(n *Node, dy *Node) *Node {
 	x, front := n.Src[0], n.Src[0].Shape[:2]
-	windows := WindowsOf(n.Attr)
+	windows := WindowsOf(*n.Attr)
 	one, all, whole := slices.Clone(front), slices.Clone(front), slices.Clone(front)
 	for i, w := range windows {
 		t := dy.Shape[2+i]

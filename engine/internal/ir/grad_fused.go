@@ -54,12 +54,12 @@ func gradLogSoftmaxGrad(n *Node, g []*Node) []*Node {
 }
 
 func gradLayerNorm(n *Node, dy []*Node) []*Node {
-	d := build(LayerNormGrad, n.Attr, n.Src[0], n.Src[1], dy[0])
+	d := build(LayerNormGrad, *n.Attr, n.Src[0], n.Src[1], dy[0])
 	return []*Node{pick(d, 0), pick(d, 1), pick(d, 2)}
 }
 
 func gradRMSNorm(n *Node, dy []*Node) []*Node {
-	d := build(RMSNormGrad, n.Attr, n.Src[0], n.Src[1], dy[0])
+	d := build(RMSNormGrad, *n.Attr, n.Src[0], n.Src[1], dy[0])
 	return []*Node{pick(d, 0), pick(d, 1)}
 }
 
@@ -69,7 +69,7 @@ func gradCrossEntropy(n *Node, dy []*Node) []*Node {
 	x, targets, lse := n.Src[0], n.Src[1], pick(n, 1)
 	var dx *Node
 	if dy[0] != nil {
-		dx = build(CrossEntropyGrad, n.Attr, x, targets, lse, dy[0])
+		dx = build(CrossEntropyGrad, *n.Attr, x, targets, lse, dy[0])
 	}
 	if dy[1] != nil {
 		rows := func(v *Node) *Node {
@@ -87,7 +87,7 @@ func gradCrossEntropy(n *Node, dy []*Node) []*Node {
 
 // gradRope turns back: the matrix of a rotation is orthogonal.
 func gradRope(n *Node, dy []*Node) []*Node {
-	attr := n.Attr
+	attr := *n.Attr
 	attr.Flags ^= Reverse
 	back := build(Rope, attr, append([]*Node{dy[0]}, n.Src[1:]...)...)
 	return append([]*Node{back}, make([]*Node, len(n.Src)-1)...)
@@ -106,7 +106,7 @@ func gradAttention(n *Node, dy []*Node) []*Node {
 		v, o = beside(v, full(v, 1, with(v.Shape, 3, 1))), beside(o, full(o, 0, column))
 		do = beside(do, reshape(build(Cast, Attr{DType: do.DType}, dlse), column))
 	}
-	d := build(AttentionGrad, n.Attr, append([]*Node{q, k, v, o, pick(n, 1), do}, n.Src[3:]...)...)
+	d := build(AttentionGrad, *n.Attr, append([]*Node{q, k, v, o, pick(n, 1), do}, n.Src[3:]...)...)
 	dv := pick(d, 2)
 	if dy[1] != nil {
 		dv = cut(dv, 3, 0, n.Src[2].Shape[3])

@@ -31,7 +31,7 @@ func (s scattered) added(x, y *Node) *Node {
 }
 
 // combined is the same scatter of other values.
-func (s scattered) combined(x, y *Node) *Node { return build(ScatterWith, s.n.Attr, x, s.index, y) }
+func (s scattered) combined(x, y *Node) *Node { return build(ScatterWith, *s.n.Attr, x, s.index, y) }
 
 // replaced numbers the updates and scatters the numbers, to know which update stayed at a place.
 func (s scattered) replaced(dy *Node) (dbase, dupdates *Node) {

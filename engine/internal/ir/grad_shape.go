@@ -4,7 +4,7 @@ import "slices"
 
 func gradReshape(n *Node, dy []*Node) []*Node { return []*Node{reshape(dy[0], n.Src[0].Shape)} }
 func gradExpand(n *Node, dy []*Node) []*Node  { return []*Node{sumTo(dy[0], n.Src[0].Shape)} }
-func gradFlip(n *Node, dy []*Node) []*Node    { return []*Node{build(Flip, n.Attr, dy[0])} }
+func gradFlip(n *Node, dy []*Node) []*Node    { return []*Node{build(Flip, *n.Attr, dy[0])} }
 
 func gradPermute(n *Node, dy []*Node) []*Node {
 	back := make([]int, len(n.Attr.Axes))
@@ -168,27 +168,27 @@ func gradSumSquares(n *Node, dy []*Node) []*Node {
 
 // gradCumSum: what flows into an element comes from all sums that it is part of.
 func gradCumSum(n *Node, dy []*Node) []*Node {
-	attr := n.Attr
+	attr := *n.Attr
 	attr.Flags ^= Reverse
 	return []*Node{build(CumSum, attr, dy[0])}
 }
 
 func gradGather(n *Node, dy []*Node) []*Node {
 	x := n.Src[0]
-	return []*Node{build(ScatterAdd, n.Attr, full(x, 0, x.Shape), n.Src[1], dy[0]), nil}
+	return []*Node{build(ScatterAdd, *n.Attr, full(x, 0, x.Shape), n.Src[1], dy[0]), nil}
 }
 
 func gradGatherAlong(n *Node, dy []*Node) []*Node {
 	x := n.Src[0]
-	return []*Node{build(ScatterAlong, n.Attr, full(x, 0, x.Shape), n.Src[1], dy[0]), nil}
+	return []*Node{build(ScatterAlong, *n.Attr, full(x, 0, x.Shape), n.Src[1], dy[0]), nil}
 }
 
 func gradScatterAdd(n *Node, dy []*Node) []*Node {
-	return []*Node{dy[0], nil, build(Gather, n.Attr, dy[0], n.Src[1])}
+	return []*Node{dy[0], nil, build(Gather, *n.Attr, dy[0], n.Src[1])}
 }
 
 func gradScatterAlong(n *Node, dy []*Node) []*Node {
-	return []*Node{dy[0], nil, build(GatherAlong, n.Attr, dy[0], n.Src[1])}
+	return []*Node{dy[0], nil, build(GatherAlong, *n.Attr, dy[0], n.Src[1])}
 }
 
 func gradTopK(n *Node, dy []*Node) []*Node {

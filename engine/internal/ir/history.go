@@ -64,8 +64,8 @@ type record struct {
 // value makes one in each step, and those of values that are gone tell nothing.
 const maxAge = 1000
 
-// forget lets go of n's sources. It records which of the nodes that n was computed from a handle holds: a
-// gradient for one of these would lack what flowed through n, so [Grad] refuses it.
+// forget, under links, lets go of n's sources. It records which of the nodes that n was computed from a
+// handle holds: a gradient for one of these would lack what flowed through n, so [Grad] refuses it.
 func (n *Node) forget() {
 	if len(n.Src) == 0 || !differentiable(n) {
 		n.Src = nil
@@ -73,9 +73,8 @@ func (n *Node) forget() {
 	}
 	r := &record{}
 	r.held = r.few[:0]
-	w := walkers.Get().(*walker)
-	defer w.release()
-	seen := &w.seen
+	seen := &links.seen
+	defer seen.reset()
 	seen.add(n)
 	for i := 0; i < len(seen.list); i++ {
 		m := seen.list[i]

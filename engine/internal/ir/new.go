@@ -11,7 +11,7 @@ import (
 // checked without looking at elements. The error is an *Error. Ops without sources are made by NewLeaf,
 // NewConst and NewIota.
 func New(op Op, attr Attr, src ...*Node) (*Node, error) {
-	n, err := uncounted(op, attr, src)
+	n, err := uncounted(op, &attr, src)
 	if err != nil {
 		return nil, err
 	}
@@ -22,11 +22,12 @@ func New(op Op, attr Attr, src ...*Node) (*Node, error) {
 
 // uncounted is New for nodes that may turn out to be of no use: they are not yet counted as readers of their
 // sources.
-func uncounted(op Op, attr Attr, src []*Node) (*Node, error) {
+func uncounted(op Op, attr *Attr, src []*Node) (*Node, error) {
 	if len(src) == 0 {
 		return nil, &Error{op.String(), "got no operands, want at least one"}
 	}
-	n := &Node{Op: op, Attr: attr, Src: src, Dev: src[0].Dev}
+	n := newNode(op, attr)
+	n.Src, n.Dev = src, src[0].Dev
 	for _, s := range src {
 		if s.Dev != n.Dev && s.Dev.String() == n.Dev.String() {
 			return nil, wrong(n, "got a tensor of %v and one of a %v that was closed or lost meanwhile", n.Dev, n.Dev)
@@ -98,7 +99,7 @@ func tracked(n *Node) bool {
 // operation of the parts, and [New] refuses a Pair.
 func Pair(re, im *Node) *Node {
 	return &Node{
-		DType: dtype.ComplexOf(re.DType), Shape: re.Shape, Dev: re.Dev, Src: []*Node{re, im},
+		Attr: none, DType: dtype.ComplexOf(re.DType), Shape: re.Shape, Dev: re.Dev, Src: []*Node{re, im},
 		Name: re.Name, Frozen: re.Frozen, Tracked: re.Tracked || im.Tracked,
 	}
 }
@@ -110,7 +111,13 @@ func NotReal(n *Node) string {
 
 // NewConst returns a node of shape [] with that value.
 func NewConst(dev Device, dt dtype.Type, v Scalar) *Node {
-	return &Node{Op: Const, DType: dt, Shape: []int{}, Dev: dev, Attr: Attr{Value: v}, counted: true}
+	return newConst(dev, dt, &Attr{Value: v})
+}
+
+func newConst(dev Device, dt dtype.Type, attr *Attr) *Node {
+	n := newNode(Const, attr)
+	n.DType, n.Shape, n.Dev, n.counted = dt, []int{}, dev, true
+	return n
 }
 
 // Number returns a Const of any dtype from a float64.
@@ -124,7 +131,7 @@ func Number(dev Device, dt dtype.Type, v float64) *Node {
 
 // NewLeaf returns a node for data that is there already.
 func NewLeaf(dev Device, dt dtype.Type, data *Data, name string) *Node {
-	n := &Node{Op: Leaf, DType: dt, Shape: data.Layout.Shape, Dev: dev, Name: name, counted: true}
+	n := &Node{Op: Leaf, Attr: none, DType: dt, Shape: data.Layout.Shape, Dev: dev, Name: name, counted: true}
 	n.data.Store(data)
 	n.note()
 	return n
@@ -132,7 +139,8 @@ func NewLeaf(dev Device, dt dtype.Type, data *Data, name string) *Node {
 
 // NewIota returns a node that holds at each place its index along axis.
 func NewIota(dev Device, dt dtype.Type, shape []int, axis int) (*Node, error) {
-	n := &Node{Op: Iota, Dev: dev, Attr: Attr{DType: dt, Shape: slices.Clone(shape), Axis: axis}, counted: true}
+	n := newNode(Iota, &Attr{DType: dt, Shape: slices.Clone(shape), Axis: axis})
+	n.Dev, n.counted = dev, true
 	if err := RowOf(Iota).Infer(n); err != nil {
 		return nil, err
 	}
@@ -146,13 +154,13 @@ func NewIota(dev Device, dt dtype.Type, shape []int, axis int) (*Node, error) {
 // fixed is a number that belongs to a formula.
 func fixed(dev Device, dt dtype.Type, v float64) *Node {
 	n := Number(dev, dt, v)
-	n.Attr.Flags = Fixed
+	n.Flag(Fixed)
 	return n
 }
 
 // build makes a node for rules that cannot fail: gradients and lowering. See countFrom.
 func build(op Op, attr Attr, src ...*Node) *Node {
-	n, err := uncounted(op, attr, src)
+	n, err := uncounted(op, &attr, src)
 	if err != nil {
 		panic(fmt.Sprintf("ir: rule built a wrong node: %v", err))
 	}

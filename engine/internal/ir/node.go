@@ -12,6 +12,7 @@
 package ir
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -23,17 +24,18 @@ import (
 type Node struct {
 	Op    Op
 	DType dtype.Type
-	Shape []int  // nil for a tuple; empty for a single element
-	Outs  []Type // of a tuple: its values, which Pick nodes select
-	Attr  Attr
-	Src   []*Node // nil once an untracked node is evaluated; another goroutine may do that, so read it from a Graph
-	Dev   Device
-	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. It is often
-	// empty, and may be given after the node was made.
-	Name string
 	// Tracked says that a parameter is among the node or its ancestors. Tracked nodes keep their sources when
 	// they are evaluated, because a gradient may still be asked for.
 	Tracked bool
+	counted bool    // whether the node is one of its sources' readers; settled before others get the node
+	Shape   []int   // nil for a tuple; empty for a single element
+	Outs    []Type  // of a tuple: its values, which Pick nodes select
+	Attr    *Attr   // never changed, because nodes without settings share one: see Flag
+	Src     []*Node // nil once an untracked node is evaluated; another goroutine may do that, so read it from a Graph
+	Dev     Device
+	// Name is what a person calls the tensor, "layers.0.attn.q.weight"; it appears in errors. It is often
+	// empty, and may be given after the node was made.
+	Name string
 	// Frozen says why no gradient of the node may be asked for, "frozen"; it is empty if one may.
 	Frozen string
 	Origin Origin
@@ -47,7 +49,6 @@ type Node struct {
 	data    atomic.Pointer[Data]
 	handles atomic.Int32 // of people: see Retain
 	readers atomic.Int32 // how often the node became another one's source
-	counted bool         // whether the node is one of its sources' readers; settled before others get the node
 }
 
 // A Type is the dtype and shape of one value.
@@ -92,7 +93,7 @@ func lacks(n *Node) error {
 type Data struct {
 	Buf    Buffer
 	Layout Layout
-	Freed  bool // it must not be read any more: its buffer may be in use again, or gone
+	Freed  bool // it was given back: there is no Buf, and no Layout
 	Run    Run  // what writes it; nil if that is done
 }
 
@@ -118,7 +119,10 @@ type Layout struct {
 func (n *Node) Value() *Data { return n.data.Load() }
 
 // links guards the Src of nodes that lose them on evaluation, against walks by other goroutines.
-var links sync.RWMutex
+var links struct {
+	sync.RWMutex
+	seen numbering // of the node that loses them
+}
 
 // Succeed makes n, which a box holds after old, a parameter or frozen if old was.
 func (n *Node) Succeed(old *Node) {
@@ -128,12 +132,14 @@ func (n *Node) Succeed(old *Node) {
 // SetValue stores the result of an evaluation and lets go of the sources unless the node is tracked.
 // Only package plan calls it.
 func (n *Node) SetValue(d *Data) {
-	n.data.Store(d)
-	if !n.Tracked {
-		links.Lock()
-		n.forget()
-		links.Unlock()
+	if n.Tracked {
+		n.data.Store(d)
+		return
 	}
+	links.Lock()
+	n.forget()
+	n.data.Store(d) // who sees the value sees that the sources are gone
+	links.Unlock()
 }
 
 // Retain counts one more handle on the node, Release one less. A program that forgets a handle does not
@@ -154,30 +160,30 @@ func (n *Node) Unread() { n.readers.Add(-1) }
 // later computes it again if the node knows its sources, as all that was computed from a parameter does; else
 // it finds Data that says Freed.
 func (n *Node) Free() *Data {
-	links.Lock()
-	defer links.Unlock()
 	d := n.data.Load()
 	if d == nil || d.Freed {
 		return nil
 	}
+	left := freed
 	if n.Src != nil {
-		n.data.Store(nil)
-	} else {
-		n.data.Store(&Data{Buf: d.Buf, Layout: d.Layout, Freed: true})
+		left = nil
+	}
+	if !n.data.CompareAndSwap(d, left) { // another goroutine was faster
+		return nil
 	}
 	return d
 }
 
+// freed stands for the value of a node that was freed.
+var freed = &Data{Freed: true}
+
 // FreeLast is Free and Release in one of a node that has a single handle and cannot be computed again; else
 // it does nothing and returns nil.
 func (n *Node) FreeLast() *Data {
-	links.Lock()
-	defer links.Unlock()
 	d := n.data.Load()
-	if d == nil || d.Freed || n.Src != nil || !n.handles.CompareAndSwap(1, 0) {
+	if d == nil || d.Freed || n.Src != nil || !n.handles.CompareAndSwap(1, 0) || !n.data.CompareAndSwap(d, freed) {
 		return nil
 	}
-	n.data.Store(&Data{Buf: d.Buf, Layout: d.Layout, Freed: true})
 	return d
 }
 
@@ -200,6 +206,36 @@ type Attr struct {
 	// learning rate or a step number that changes does not make a new plan. With Flags Fixed it is.
 	Value  Scalar
 	Kernel *Kernel // user_kernel
+}
+
+// none are the settings of nodes that have none, as most.
+var none = &Attr{}
+
+// empty says whether a is like none.
+func (a *Attr) empty() bool {
+	return a.Axes == nil && a.Ints == nil && a.Axis == 0 && a.Index == 0 && math.Float64bits(a.Float) == 0 && a.Flags == 0 &&
+		a.Rates == nil && a.DType == dtype.Invalid && a.Shape == nil && a.Dev == nil &&
+		math.Float64bits(a.Value.F) == 0 && a.Value.I == 0 && a.Kernel == nil
+}
+
+// newNode returns a node with a copy of the settings, in one object.
+func newNode(op Op, attr *Attr) *Node {
+	if attr.empty() {
+		return &Node{Op: op, Attr: none}
+	}
+	both := &struct {
+		Node
+		attr Attr
+	}{attr: *attr}
+	both.Op, both.Attr = op, &both.attr
+	return &both.Node
+}
+
+// Flag gives a node that nobody else has seen one more switch.
+func (n *Node) Flag(f Flag) {
+	a := *n.Attr
+	a.Flags |= f
+	n.Attr = &a
 }
 
 // Flag is a set of an op's switches.

@@ -60,7 +60,7 @@ func (op Op) Family() Family { return table[op].Family }
 
 // Operations is how many floating-point operations an elementwise op takes for one element: 1 for an
 // addition, 10 and more for a function that is a series.
-func (op Op) Operations() int64 { return table[op].Flops(&Node{}) }
+func (op Op) Operations() int64 { return table[op].Flops(&Node{Attr: none}) }
 
 var familyNames = [...]string{
 	"leaf", "view", "copy", "elementwise", "reduce", "matmul", "row", "attention", "conv", "index", "random", "optimizer", "kernel",

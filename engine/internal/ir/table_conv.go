@@ -36,7 +36,7 @@ func convRows() []Row {
 			Op: MaxPool, Name: "max_pool", Sources: 1, Infer: inferMaxPool, Grad: gradMaxPool, Tol: exact,
 			Flops: func(n *Node) int64 {
 				taps := 1
-				for _, w := range WindowsOf(n.Attr) {
+				for _, w := range WindowsOf(*n.Attr) {
 					taps *= w.Kernel
 				}
 				return int64(Size(n.Outs[0].Shape)) * int64(taps)
@@ -92,7 +92,7 @@ func windows(n *Node, x []int) ([]Window, error) {
 	if len(n.Attr.Ints) != 5*rank {
 		return nil, got(n, "kernel, stride, zeros before and after, and dilation for each of %d axes (not %v)", rank, n.Attr.Ints)
 	}
-	list := WindowsOf(n.Attr)
+	list := WindowsOf(*n.Attr)
 	for i, w := range list {
 		const most = 1 << 30
 		if w.Kernel < 1 || w.Stride < 1 || w.Dilation < 1 || w.Before < 0 || w.After < 0 || max(w.Kernel, w.Stride, w.Before, w.After, w.Dilation, w.Kernel*w.Dilation) > most {

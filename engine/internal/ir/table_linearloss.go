@@ -77,7 +77,7 @@ func inferLinearCrossEntropyGrad(n *Node) error {
 // linearLogits are the logits of a linear cross entropy, all at once.
 func linearLogits(n *Node) *Node {
 	y := product(n.Src[0], n.Src[1])
-	if c := CapOf(&n.Attr); c != 0 {
+	if c := CapOf(n.Attr); c != 0 {
 		y = times(unary(Tanh, times(y, 1/c)), c)
 	}
 	return y
@@ -89,14 +89,14 @@ func gradLinearCrossEntropy(n *Node, dy []*Node) []*Node {
 	x, w, targets := n.Src[0], n.Src[1], n.Src[2]
 	if dy[1] != nil {
 		grads := composed(func(n *Node) []*Node {
-			attr := n.Attr
+			attr := *n.Attr
 			attr.Rates = nil
 			loss := build(CrossEntropy, attr, linearLogits(n), targets)
 			return []*Node{pick(loss, 0), pick(loss, 1)}
 		}, 0, 1)(n, dy)
 		return []*Node{grads[0], grads[1], nil}
 	}
-	d := build(LinearCrossEntropyGrad, n.Attr, x, w, targets, pick(n, 1), dy[0])
+	d := build(LinearCrossEntropyGrad, *n.Attr, x, w, targets, pick(n, 1), dy[0])
 	return []*Node{pick(d, 0), pick(d, 1), nil}
 }
 
@@ -104,10 +104,10 @@ func gradLinearCrossEntropy(n *Node, dy []*Node) []*Node {
 func composeLinearCrossEntropyGrad(n *Node) []*Node {
 	x, w := n.Src[0], n.Src[1]
 	y := linearLogits(n)
-	attr := n.Attr
+	attr := *n.Attr
 	attr.Rates = nil
 	d := build(CrossEntropyGrad, attr, y, n.Src[2], n.Src[3], n.Src[4])
-	if c := CapOf(&n.Attr); c != 0 {
+	if c := CapOf(n.Attr); c != 0 {
 		share := times(y, 1/c)
 		d = mul(d, plus(neg(mul(share, share)), 1))
 	}

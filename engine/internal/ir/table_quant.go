@@ -131,7 +131,7 @@ func inferDequantizeTake(n *Node) error {
 
 // inferQuant checks the settings and the parts of a quantised weight.
 func inferQuant(n *Node, parts []*Node) (Quant, error) {
-	a := &n.Attr
+	a := n.Attr
 	stack := len(a.Shape) == 3 && a.Shape[0] > 0
 	if len(a.Shape) != 2 && !stack || len(a.Ints) != 3 || checkShape(a.Shape) != nil || !a.DType.Float() {
 		return Quant{}, wrong(n, "got shape %v, settings %v and dtype %v, want [K N] or [G K N], bits, group and form, and a floating-point dtype", a.Shape, a.Ints, a.DType)

@@ -83,18 +83,9 @@ func (g *Graph) Release() {
 	g.Nodes, g.Outs, g.Leaves, g.Holders, g.LeafOf = nil, g.Outs[:0], g.Leaves[:0], g.Holders[:0], g.LeafOf[:0]
 	g.Consts, g.ConstOf, g.Moves, g.From = g.Consts[:0], g.ConstOf[:0], g.Moves[:0], g.From[:0]
 	g.edges, g.first = g.edges[:0], g.first[:0]
-	w.release()
-}
-
-// release keeps w's memory, unless that is much.
-func (w *walker) release() {
-	if len(w.seen.list) > keptNodes {
-		return
+	if w.seen.reset() {
+		walkers.Put(w)
 	}
-	clear(w.seen.at)
-	clear(w.seen.list)
-	w.seen.list = w.seen.list[:0]
-	walkers.Put(w)
 }
 
 type walker struct {
@@ -122,6 +113,18 @@ func (p *numbering) of(n *Node) int32 {
 		return i
 	}
 	return -1
+}
+
+// reset forgets the nodes. It keeps the memory, unless that is much, and says whether it does.
+func (p *numbering) reset() (kept bool) {
+	if len(p.list) > keptNodes {
+		*p = numbering{}
+		return false
+	}
+	clear(p.at)
+	clear(p.list)
+	p.list = p.list[:0]
+	return true
 }
 
 // add gives n the next number.
@@ -189,6 +192,9 @@ func (w *walker) add(n *Node, data *Data) {
 	if data == nil && n.Op == To && len(n.Src) > 0 {
 		g.Moves, g.From = append(g.Moves, n), append(g.From, n.Src[0])
 		data = &Data{Layout: Contiguous(n.Shape)}
+	}
+	if data == freed {
+		data = &Data{Layout: Contiguous(n.Shape), Freed: true}
 	}
 	switch {
 	case data != nil:
@@ -277,9 +283,20 @@ func (h *hash) layout(l Layout) {
 }
 
 func (h *hash) node(n *Node, src []int32) {
-	a := &n.Attr
-	h.word(uint64(n.Op) | uint64(n.DType)<<8 | uint64(a.DType)<<16 | uint64(len(src))<<24 | uint64(a.Flags)<<48)
+	first := uint64(n.Op) | uint64(n.DType)<<8 | uint64(len(src))<<24
+	if n.Attr == none {
+		h.word(first)
+	} else {
+		h.attr(first|1<<63, n.Attr, n.Op)
+	}
 	h.ints(n.Shape)
+	for _, s := range src {
+		h.word(uint64(s))
+	}
+}
+
+func (h *hash) attr(first uint64, a *Attr, op Op) {
+	h.word(first | uint64(a.DType)<<16 | uint64(a.Flags)<<48)
 	h.ints(a.Axes)
 	h.ints(a.Ints)
 	h.ints(a.Shape)
@@ -287,15 +304,12 @@ func (h *hash) node(n *Node, src []int32) {
 	h.word(uint64(a.Index))
 	h.word(math.Float64bits(a.Float))
 	h.floats(a.Rates)
-	if n.Op == Const {
+	if op == Const {
 		h.word(math.Float64bits(a.Value.F))
 		h.word(uint64(a.Value.I))
 	}
 	if a.Kernel != nil {
 		h.text(a.Kernel.Key)
-	}
-	for _, s := range src {
-		h.word(uint64(s))
 	}
 }
 

@@ -96,7 +96,7 @@ func (e *emitter) value(b int, ch chain, shape []int) backend.Ref {
 	if x.op != copied {
 		r = backend.Ref{Index: len(e.group.Insts)}
 		e.group.Insts = append(e.group.Insts, backend.Inst{Op: x.op, Attr: x.attr, DType: x.dtype, Shape: shape, Args: args})
-		e.group.Flops += ir.RowOf(x.op).Flops(&ir.Node{Shape: shape})
+		e.group.Flops += ir.RowOf(x.op).Flops(&ir.Node{Shape: shape, Attr: &ir.Attr{}})
 	}
 	e.refs[at] = r
 	return r

@@ -15,6 +15,7 @@ type state struct {
 	table  backend.Table // its numbers are the values of the exprs
 	blocks []*backend.Block
 	reuses []bool         // which of them lie in the memory of a leaf
+	given  []bool         // which of them a result holds in the run's stead
 	claim  *backend.Claim // of that memory; nil if there is none
 	arena  ir.Buffer
 	times  []time.Duration
@@ -23,7 +24,7 @@ type state struct {
 func (p *plan) newState() *state {
 	return &state{
 		table:  backend.Table{Bufs: make([]ir.Buffer, p.program.Bufs), Scalars: make([]ir.Scalar, len(p.scalars))},
-		blocks: make([]*backend.Block, len(p.blocks)), reuses: make([]bool, len(p.blocks)),
+		blocks: make([]*backend.Block, len(p.blocks)), reuses: make([]bool, len(p.blocks)), given: make([]bool, len(p.blocks)),
 		times: make([]time.Duration, len(p.program.Launches)),
 	}
 }
@@ -203,7 +204,11 @@ func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 	if in.keep != nil && in.keep[i] >= 0 && in.leaves[in.keep[i]].Buf == b && (run == nil || p.reused[o.source.index].whole) {
 		return in.leaves[in.keep[i]] // which is as it was if the run fails
 	}
-	b.Retain()
+	if o.source.kind == fromLeaf || s.given[o.source.index] {
+		b.Retain()
+	} else {
+		s.given[o.source.index] = true
+	}
 	if o.source.kind == fromLeaf || s.reuses[o.source.index] { // others have b, too
 		return &ir.Data{Buf: b, Layout: o.layout, Run: run}
 	}
@@ -217,12 +222,12 @@ func (p *plan) release(s *state) {
 		p.dev.GiveBack(s.arena)
 	}
 	s.arena = nil
-	for _, b := range s.blocks {
-		if b != nil {
+	for i, b := range s.blocks {
+		if b != nil && !s.given[i] {
 			b.Release()
 		}
+		s.blocks[i], s.given[i] = nil, false
 	}
-	clear(s.blocks)
 	clear(s.table.Bufs)
 	s.table.Reset()
 	p.states.Put(s)

@@ -193,14 +193,14 @@ func (g *graph) number(dt dtype.Type, f float64, shape []int) int {
 
 // translate adds the value of a node whose sources are args.
 func (g *graph) translate(n *ir.Node, args []int) int {
-	v := value{op: n.Op, attr: n.Attr, dtype: n.DType, shape: n.Shape, outs: n.Outs, args: args, node: n}
+	v := value{op: n.Op, attr: *n.Attr, dtype: n.DType, shape: n.Shape, outs: n.Outs, args: args, node: n}
 	switch {
 	case n.Op == ir.Permute && g.fuse && g.values[args[0]].op == ir.Dequantize && inMatrices(n.Attr.Axes):
 		return g.transposedWeight(args[0], n)
 	case n.Op == ir.Detach || n.Op == ir.Checkpoint:
 		return args[0]
 	case n.Op.Family() == ir.FamilyView:
-		return g.view(args[0], stepOf(n.Op, &n.Attr, n.Shape))
+		return g.view(args[0], stepOf(n.Op, n.Attr, n.Shape))
 	case n.Op == ir.UserKernel && n.Attr.Kernel.Composed():
 		return g.composed(args, args[len(args)-len(n.Outs):])
 	case n.Op == ir.Pick && g.parts[args[0]] != nil:

@@ -110,7 +110,7 @@ func (l *linearLoss) row(op ir.Op, i int, outs []ir.Type, args ...int) int {
 	if outs == nil {
 		v.dtype, v.shape = logits.dtype, logits.shape
 	}
-	v.node = &ir.Node{Op: op, Attr: v.attr, DType: v.dtype, Shape: v.shape, Outs: outs, Src: []*ir.Node{{DType: logits.dtype, Shape: logits.shape}}}
+	v.node = &ir.Node{Op: op, Attr: &v.attr, DType: v.dtype, Shape: v.shape, Outs: outs, Src: []*ir.Node{{DType: logits.dtype, Shape: logits.shape}}}
 	for j, a := range args {
 		v.args[j] = l.stored(a)
 	}
@@ -125,7 +125,7 @@ func (l *linearLoss) whole(pieces []int) int {
 	first := &l.values[pieces[0]]
 	shape := slices.Clone(first.shape)
 	shape[0] = l.bounds[l.pieces()]
-	node := &ir.Node{Op: ir.Concat, DType: first.dtype, Shape: shape}
+	node := &ir.Node{Op: ir.Concat, Attr: &ir.Attr{}, DType: first.dtype, Shape: shape}
 	v := l.add(value{kind: heavy, op: ir.Concat, dtype: first.dtype, shape: shape, args: slices.Clone(pieces), node: node})
 	l.graph.pieces[v] = pieces
 	return v
@@ -203,7 +203,7 @@ func (l *linearLoss) narrowed(dw int) int {
 // again copies v when after is there.
 func (g *graph) again(v, after int) int {
 	x := &g.values[v]
-	return g.add(value{kind: heavy, op: ir.Again, dtype: x.dtype, shape: x.shape, args: []int{v, after}, node: &ir.Node{Op: ir.Again, DType: x.dtype, Shape: x.shape}})
+	return g.add(value{kind: heavy, op: ir.Again, dtype: x.dtype, shape: x.shape, args: []int{v, after}, node: &ir.Node{Op: ir.Again, Attr: &ir.Attr{}, DType: x.dtype, Shape: x.shape}})
 }
 
 // makers are the tuples of which the pieces of v are values.

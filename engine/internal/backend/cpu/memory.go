@@ -79,7 +79,30 @@ func (b *Backend) AllocCollected(n int) ir.Buffer {
 	if b.memory.place != nil {
 		return b.memory.place(n)
 	}
+	switch {
+	case n <= len(joined[[64]byte]{}.room):
+		b := new(joined[[64]byte])
+		return b.of(b.room[:n:n])
+	case n <= len(joined[[192]byte]{}.room):
+		b := new(joined[[192]byte])
+		return b.of(b.room[:n:n])
+	}
 	return &buffer{bytes: alignedBytes(n)}
+}
+
+// A joined is a small buffer and its memory in one object, whose size Go's allocator aligns by itself.
+type joined[room any] struct {
+	buffer
+	_    [alignment - unsafe.Sizeof(buffer{})]byte
+	room room
+}
+
+// of gives the buffer its memory, another one if that is not aligned after all.
+func (b *buffer) of(room []byte) *buffer {
+	if b.bytes = room; uintptr(unsafe.Pointer(unsafe.SliceData(room)))&(alignment-1) != 0 {
+		b.bytes = alignedBytes(len(room))
+	}
+	return b
 }
 
 // Free gives memory back. The caller must not use it any more.

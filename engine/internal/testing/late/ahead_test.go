@@ -27,7 +27,7 @@ func TestCompiledRunsAhead(t *testing.T) {
 		x, total, rows := tensor.Zeros(3).Eval(), tensor.Zeros().Eval(), tensor.From([]float32{7})
 		write := tensor.Compile(func(a ...tensor.Tensor) []tensor.Tensor {
 			y := x.Overwrite(0, a[0], rows.Add(x.Len(0)))
-			box.Of(y).Held().Attr.Flags |= ir.InPlace // nobody reads x afterwards
+			box.Of(y).Held().Flag(ir.InPlace) // nobody reads x afterwards
 			x.Set(y)
 			return []tensor.Tensor{y.Sum()}
 		})
