@@ -63,8 +63,8 @@ func TestGenerated(t *testing.T) {
 const generatedEnd = "\n== end ==\n"
 
 // printed is what a program prints under the go command. Of one that is the same in each run testdata/printed
-// has it, in the file of that name, behind a hash of the program; with -write that is written, and with -long it
-// is not believed. Others have no name.
+// has it, in the file of that name, behind a hash of the program; with -write that is written, and with -long
+// it is not believed. Others have no name.
 func printed(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
 	h := sha256.New()
