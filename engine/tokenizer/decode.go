@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -219,7 +220,7 @@ func bytesOfFallback(tokens []string) []string {
 
 // runeBytes reads GPT-2's alphabet, in which bytes are runes that can be seen: those of Latin 1 that are
 // letters or signs stand for themselves, and runes from U+0100 on for the others.
-var runeBytes = func() map[rune]byte {
+var runeBytes = sync.OnceValue(func() map[rune]byte {
 	bytes := map[rune]byte{}
 	next := rune(256)
 	for b := range rune(256) {
@@ -231,13 +232,13 @@ var runeBytes = func() map[rune]byte {
 		bytes[r] = byte(b)
 	}
 	return bytes
-}()
+})
 
 // bytesOfRunes reads such a text; ok says whether it is one.
 func bytesOfRunes(token string) (raw string, ok bool) {
-	b := make([]byte, 0, len(token))
+	b, bytes := make([]byte, 0, len(token)), runeBytes()
 	for _, r := range token {
-		c, ok := runeBytes[r]
+		c, ok := bytes[r]
 		if !ok {
 			return "", false
 		}
