@@ -97,6 +97,7 @@ def adamw(millions):
 
 SMALL = dict(vocab=8192, layers=4, width=512, heads=8, kv=2, hidden=1408)
 HALF_B = dict(vocab=151936, layers=24, width=896, heads=14, kv=2, hidden=4864)
+ONE_AND_A_HALF_B = dict(vocab=151936, layers=28, width=1536, heads=12, kv=2, hidden=8960)
 
 
 def linear_weights(s):
@@ -183,7 +184,7 @@ WORKS = (
     + [linear_cross_entropy(1024, 896, 151936, d, long=True) for d in ("f32", "bf16")]
     + [adamw(1), adamw(40)]
     + [load(1), tokenise(1)]
-    + [gguf("small", SMALL, 64, kind) for kind in ("q8_0", "q4_0")] + [gguf("0.5B", HALF_B, 16, kind, long=True) for kind in ("q8_0", "q4_0")]
+    + [gguf("small", SMALL, 64, kind) for kind in ("q8_0", "q4_0")] + [gguf(name, shape, 16, kind, long=True) for name, shape in (("0.5B", HALF_B), ("1.5B", ONE_AND_A_HALF_B)) for kind in ("q8_0", "q4_0")]
     + [work("small/add 4x4", "small", 0, 0, n=4)]
     + [train("small", SMALL, 4, 256, dtype=d) for d in ("f32", "bf16")]
     + [train("0.5B", HALF_B, 1, 256, long=True, dtype=d) for d in ("f32", "bf16")]
