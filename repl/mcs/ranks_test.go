@@ -173,7 +173,7 @@ var underShell = []string{"sh", "-c", `echo $$ > pid$OMPI_COMM_WORLD_RANK$PMI_RA
 // rank1 is the process of rank 1 of a job whose log has so many lines.
 func rank1(t *testing.T, dir, output string, lines int, out *bytes.Buffer) int {
 	t.Helper()
-	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for limit := time.Now().Add(4 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		if text, _ := os.ReadFile(filepath.Join(dir, output, "log.jsonl")); bytes.Count(text, []byte("\n")) >= lines {
 			break
 		}
