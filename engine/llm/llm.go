@@ -338,9 +338,11 @@ func (m *Model) vectors(ids, positions tensor.Tensor) tensor.Tensor {
 // normWeight is the weight of the last norm, or numbers of the embedding where it has none, which is where
 // the model is.
 func (m *Model) normWeight() tensor.Tensor {
-	for _, member := range append(m.Norm.Members(), m.Embed.Members()...) {
-		if w := member.Weight; w != nil && w.DType().Float() {
-			return *w
+	for _, layer := range []nn.Layer{m.Norm, m.Embed} {
+		for _, member := range layer.Members() {
+			if w := member.Weight; w != nil && w.DType().Float() {
+				return *w
+			}
 		}
 	}
 	return tensor.Tensor{}
