@@ -31,7 +31,9 @@ NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen
          "stablelm-parallel", "jais2", "qwen3_moe", "qwen2_moe", "mixtral", "olmoe",
          "cohere-norms", "gpt_oss", "deepseek_v2", "deepseek_v3", "lfm2", "falcon_h1", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text",
          "mamba2", "granitemoe", "granitemoeshared", "granitemoehybrid", "nemotron_h-experts", "glm4_moe", "dots1", "hunyuan_v1_moe",
-         "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2", "hy_v3-some", "mellum", "solar_open", "glm4_moe_lite", "exaone-3"]
+         "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2", "hy_v3-some", "mellum", "solar_open", "glm4_moe_lite", "exaone-3",
+         "gpt2", "gpt_bigcode", "gpt_neox", "falcon", "falcon-norms", "olmo", "olmo-clip", "exaone_moe", "glm-narrow", "internlm3-linear", "iquestcoder",
+         "phimoe-bias", "youtu"]
 TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
 
 
@@ -59,7 +61,7 @@ def convert(llama_cpp, folder, out, kind="f32", words=None):
     kind = {"f32": gguf.LlamaFileType.ALL_F32, "f16": gguf.LlamaFileType.MOSTLY_F16, "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0}[kind]
     patched.no_mtp = True
     published = json.loads((pathlib.Path(folder) / "config.json").read_text())  # of which transformers leaves out what has another name for it
-    hparams |= {key: published[key] for key in ("activation_function", "first_k_dense_replace", "partial_rotary_factor") if key in published}
+    hparams |= {key: published[key] for key in ("activation_function", "first_k_dense_replace", "original_max_position_embeddings", "partial_rotary_factor", "rotary_pct") if key in published}
     m = patched(pathlib.Path(folder), kind, pathlib.Path(out), eager=True, hparams=hparams)
     m.write()
 
@@ -88,6 +90,18 @@ def as_published(c):
             c.update(activation_function=c["hidden_act"], architectures=["ExaoneForCausalLM"])
         case "minimax_m2":
             c.update(scoring_func="sigmoid", rotary_dim=c["head_dim"])
+        case "exaone_moe":
+            c["scoring_func"] = "sigmoid"
+        case "falcon" if c["multi_query"] and not c["new_decoder_architecture"]:
+            c["num_kv_heads"] = 1
+        case "glm":
+            c.update(seq_length=c["max_position_embeddings"], layernorm_epsilon=c["rms_norm_eps"], attention_dim=c["head_dim"])
+        case "gpt2":
+            c["n_ctx"] = c["n_positions"]
+        case "gpt_neox":
+            c["rotary_pct"] = c["rope_parameters"].get("partial_rotary_factor", 1.0)
+        case "phimoe":
+            c.update(architectures=["PhiMoEForCausalLM"], original_max_position_embeddings=c["max_position_embeddings"])
         case "hunyuan_v1_moe":
             for key, x in {"moe_intermediate_size": c["intermediate_size"], "moe_topk": c["moe_topk"], "num_shared_expert": 1}.items():
                 c[key] = [x] * layers if isinstance(x, int) else x

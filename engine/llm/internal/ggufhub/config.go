@@ -150,17 +150,17 @@ func (m *Model) config() map[string]any {
 	k["head_dim"] = head
 	m.rope(k, head)
 	k["model_type"] = m.family.Type
-	for field, tensor := range m.family.Tells {
-		k[field] = m.tells(tensor)
+	for _, p := range m.family.Tells {
+		k[p[0]] = m.tells(p[1])
 	}
 	m.states(k)
-	for key, field := range m.family.Keys {
-		switch v := m.value(m.own(key)).(type) {
+	for _, p := range m.family.Keys {
+		switch v := m.value(m.own(p[0])).(type) {
 		case nil:
 		case bool:
-			k[field] = v
+			k[p[1]] = v
 		default:
-			k[field] = m.number(m.own(key), 0)
+			k[p[1]] = m.number(m.own(p[0]), 0)
 		}
 	}
 	for field, x := range m.family.Knows {
