@@ -114,6 +114,12 @@ var (
 	}
 	falconNames = []pair{{"ffn_norm", "pre_ff_layernorm.weight"}, {"ffn_gate", "feed_forward.gate_proj"}, {"ffn_up", "feed_forward.up_proj"}, {"ffn_down", "feed_forward.down_proj"}}
 	oneNorm     = []pair{{"attn_norm", "norm"}}
+	gemma4Names = []pair{
+		{"layer_output_scale.weight", "layer_scalar"}, {"inp_gate", "per_layer_input_gate"}, {"proj", "per_layer_projection"}, {"post_norm", "post_per_layer_input_norm"},
+		{"ffn_gate_inp", "router.proj"}, {"ffn_gate_inp.scale", "router.scale"}, {"ffn_down_exps.scale", "router.per_expert_scale"},
+		{"ffn_gate_up_exps.weight", "experts.gate_up_proj"}, {"ffn_down_exps.weight", "experts.down_proj"}, {"post_ffw_norm_1", "post_feedforward_layernorm_1"},
+		{"pre_ffw_norm_2", "pre_feedforward_layernorm_2"}, {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
+	}
 	// nemotronNames are those of Nemotron-H, whose parts have one name.
 	nemotronNames = []pair{
 		{"attn_norm", "norm"}, {"attn_q", "mixer.q_proj"}, {"attn_k", "mixer.k_proj"}, {"attn_v", "mixer.v_proj"}, {"attn_output", "mixer.o_proj"},
@@ -142,6 +148,8 @@ var outside = map[string][]pair{
 	"gptneox":   {{"token_embd", "gpt_neox.embed_in"}, {"output_norm", "gpt_neox.final_layer_norm"}},
 	"starcoder": gptOutside,
 
+	"gemma4": {{"per_layer_token_embd", "model.embed_tokens_per_layer"}, {"per_layer_model_proj", "model.per_layer_model_projection"}, {"per_layer_proj_norm", "model.per_layer_projection_norm"}},
+
 	"phi2": {{"output_norm", "model.final_layernorm"}},
 	"lfm2": {{"token_embd_norm", "model.embedding_norm"}},
 
@@ -168,6 +176,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"gemma":  {tensorsOfLayer, twoNorms, gateApart},
 		"gemma2": {tensorsOfLayer, fourNorms, gateApart},
 		"gemma3": {tensorsOfLayer, fourNorms, gateApart},
+		"gemma4": {gemma4Names, tensorsOfLayer, fourNorms, gateApart},
 		"phi3":   {tensorsOfLayer, twoNorms, gateIn},
 
 		"falcon":    {rwNames, neoXNames},

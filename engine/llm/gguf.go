@@ -53,12 +53,7 @@ func (m *Model) saveGGUF(path, typ string) error {
 	}
 	var weights []ggufhub.Weight
 	for _, p := range params {
-		value := m.outIn(p)
-		parts := m.partsOfExperts(p.Name, value)
-		if parts == nil {
-			parts = []stored{{p.Name, value}}
-		}
-		for _, t := range parts {
+		for _, t := range m.partsInFile(p.Name, m.outIn(p)) {
 			weights = append(weights, ggufhub.Weight{Name: t.name, Tensor: t.value})
 		}
 	}
@@ -68,7 +63,7 @@ func (m *Model) saveGGUF(path, typ string) error {
 			if w.Config.Scale == dtype.BF16 {
 				dt = dtype.BF16
 			}
-			for _, t := range m.partsOfExperts(name, w.Dequantize(dt).Transpose()) {
+			for _, t := range m.partsInFile(name, w.Dequantize(dt).Transpose()) {
 				weights = append(weights, ggufhub.Weight{Name: t.name, Tensor: t.value})
 			}
 			continue
@@ -121,6 +116,18 @@ func (m *Model) outIn(p nn.Param) tensor.Tensor {
 		return p.Value().Detach().Transpose()
 	}
 	return p.InFile()
+}
+
+// partsInFile are the tensors of a weight: of experts gate and up are two in most families.
+func (m *Model) partsInFile(name string, all tensor.Tensor) []stored {
+	parts := m.partsOfExperts(name, all)
+	if f, _ := familyOf(m.Config.family()); parts != nil && f.Fused {
+		return []stored{{strings.TrimSuffix(name, ".weight"), all}}
+	}
+	if parts == nil {
+		return []stored{{name, all}}
+	}
+	return parts
 }
 
 // foundAs says what a reader of a file that was written of c would compute otherwise.

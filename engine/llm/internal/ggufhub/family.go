@@ -20,6 +20,8 @@ type Family struct {
 	Says         map[string]uint32 // numbers of the metadata, by which alone a file of the family is known; 0: any
 	Changes      func() []Change   // tensors that files have in another form
 	Lists        []List            // weights of one number, which files have as lists of the metadata
+	Global       bool              // layers without a window have other heads than those with one, and each kind turns in its own way
+	Fused        bool              // gate and up of all experts are one tensor
 	Latent       bool              // keys and values are made of short vectors
 	Untruncated  bool              // yarn's bounds are fractions
 	Unscaled     bool              // a file says that nothing is scaled

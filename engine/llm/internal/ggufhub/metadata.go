@@ -153,6 +153,9 @@ func (f *folder) heads() {
 		} {
 			f.number("attention."+key, x)
 		}
+		if !f.experts {
+			f.number("expert_shared_count", 0) // which llama.cpp asks for all the same
+		}
 	}
 	for _, field := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
 		if x := f.setting(field); x != 0 {
@@ -165,6 +168,10 @@ func (f *folder) heads() {
 			local[i] = kind == "sliding_attention"
 		}
 		f.metadata[f.arch+".attention.sliding_window_pattern"] = local
+	}
+	if f.family.Global {
+		f.global()
+		return
 	}
 	f.rope(int(head))
 }

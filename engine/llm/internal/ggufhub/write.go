@@ -66,7 +66,7 @@ func NewDraft(families Families, files map[string][]byte, weights []Weight, typ 
 				vocab = rows
 			case strings.HasSuffix(e.Name, ".ssm_out.weight"):
 				f.number("ssm.inner_size", float64(columns))
-			case strings.HasSuffix(e.Name, ".ffn_gate.weight"): // which folders of LFM 2 leave to be worked out
+			case strings.HasSuffix(e.Name, ".ffn_gate.weight") && !f.family.Global: // which folders of LFM 2 leave to be worked out
 				f.number("feed_forward_length", float64(rows))
 			}
 			if strings.HasPrefix(e.Name, "blk.") && strings.HasSuffix(e.Name, ".weight") {
@@ -168,7 +168,7 @@ func fileName(arch, name string, mixed bool) (string, bool) {
 }
 
 // exact are matrices that are never quantised.
-var exact = []string{"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d", "exp_probs_b.bias", "_exps.bias"}
+var exact = []string{"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d", "exp_probs_b.bias", "_exps.bias", "position_embd.weight", "per_layer_model_proj.weight"}
 
 // Config is the config.json that a reader of the file will find.
 func (d *Draft) Config() ([]byte, error) {
