@@ -115,7 +115,7 @@ func checkTokens(t *testing.T, path, name string) {
 // Damaged files are errors that name the file, and never panics; memory follows the bytes that are there.
 func TestDamagedGGUF(t *testing.T) {
 	loaded := 0
-	for i, name := range []string{"llama-3", "phi3-long", "gemma3", "words-bpe", "words-spm", "q4_0"} {
+	for i, name := range []string{"llama-3", "phi3-long", "gemma3", "words-bpe", "words-spm", "q4_0", "gemma4", "falcon-norms"} {
 		whole, err := os.ReadFile(filepath.Join(ggufs, name+".gguf"))
 		if err != nil {
 			t.Fatal(err)
