@@ -5,8 +5,8 @@
 // [Open] shows a file as a folder, and [Write] writes a folder as a file, as llama.cpp's own converter does.
 // Package llm reads and writes the one through the other, so that it knows one form only.
 //
-// Reading order: family.go, open.go, config.go and rope.go (settings), words.go (tokenizer); write.go,
-// metadata.go, vocabulary.go.
+// Reading order: family.go, open.go, config.go, rope.go and global.go (settings), words.go (tokenizer);
+// write.go, metadata.go, vocabulary.go.
 package ggufhub
 
 import (
