@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,8 @@ type pair struct{ file, hub string }
 
 // whole says whether the pair's names are complete, without an end that both have.
 func (p pair) whole() bool {
-	return strings.HasSuffix(p.hub, ".weight") || slices.Contains([]string{"ssm_a", "ssm_d", "ssm_dt.bias", "attn_sinks.weight", "exp_probs_b", "exp_probs_b.bias", "ffn_down_exps.bias"}, p.file)
+	return strings.HasSuffix(p.hub, ".weight") || slices.Contains([]string{"ssm_a", "ssm_d", "exp_probs_b"}, p.file) ||
+		slices.ContainsFunc([]string{".weight", ".bias", ".scale"}, func(end string) bool { return strings.HasSuffix(p.file, end) })
 }
 
 // tensorsOutside are the tensors outside the layers, without ".weight".
@@ -59,6 +61,17 @@ var (
 	hunyuanNames   = []pair{{"attn_q_norm", "self_attn.query_layernorm"}, {"attn_k_norm", "self_attn.key_layernorm"}}
 )
 
+// Names of GPT-2 and its heirs, whose files call the tensors alike.
+var (
+	gptNames = []pair{
+		{"attn_norm", "ln_1"}, {"attn_qkv", "attn.c_attn"}, {"attn_output", "attn.c_proj"}, {"ffn_norm", "ln_2"}, {"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"},
+	}
+	neoXNames = []pair{{"attn_qkv", "attention.query_key_value"}, {"attn_output", "attention.dense"}, {"ffn_up", "mlp.dense_h_to_4h"}, {"ffn_down", "mlp.dense_4h_to_h"}}
+	// Of two norms the second is that of attention.
+	rwNames    = []pair{{"attn_norm_2", "ln_attn"}, {"attn_norm", "input_layernorm"}, {"attn_norm", "ln_mlp"}, {"attn_qkv", "self_attention.query_key_value"}, {"attn_output", "self_attention.dense"}}
+	gptOutside = []pair{{"token_embd", "transformer.wte"}, {"position_embd", "transformer.wpe"}, {"output_norm", "transformer.ln_f"}}
+)
+
 // deepExperts are names of experts that several families have, with those that all tokens go through.
 var deepExperts = []pair{
 	{"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"}, {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
@@ -101,6 +114,12 @@ var (
 	}
 	falconNames = []pair{{"ffn_norm", "pre_ff_layernorm.weight"}, {"ffn_gate", "feed_forward.gate_proj"}, {"ffn_up", "feed_forward.up_proj"}, {"ffn_down", "feed_forward.down_proj"}}
 	oneNorm     = []pair{{"attn_norm", "norm"}}
+	gemma4Names = []pair{
+		{"layer_output_scale.weight", "layer_scalar"}, {"inp_gate", "per_layer_input_gate"}, {"proj", "per_layer_projection"}, {"post_norm", "post_per_layer_input_norm"},
+		{"ffn_gate_inp", "router.proj"}, {"ffn_gate_inp.scale", "router.scale"}, {"ffn_down_exps.scale", "router.per_expert_scale"},
+		{"ffn_gate_up_exps.weight", "experts.gate_up_proj"}, {"ffn_down_exps.weight", "experts.down_proj"}, {"post_ffw_norm_1", "post_feedforward_layernorm_1"},
+		{"pre_ffw_norm_2", "pre_feedforward_layernorm_2"}, {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
+	}
 	// nemotronNames are those of Nemotron-H, whose parts have one name.
 	nemotronNames = []pair{
 		{"attn_norm", "norm"}, {"attn_q", "mixer.q_proj"}, {"attn_k", "mixer.k_proj"}, {"attn_v", "mixer.v_proj"}, {"attn_output", "mixer.o_proj"},
@@ -124,6 +143,13 @@ func stateNames(path string) []pair {
 
 // outside are the names outside of the layers that some architectures have in place of others.
 var outside = map[string][]pair{
+	"falcon":    {{"token_embd", "transformer.word_embeddings"}, {"output_norm", "transformer.ln_f"}},
+	"gpt2":      gptOutside,
+	"gptneox":   {{"token_embd", "gpt_neox.embed_in"}, {"output_norm", "gpt_neox.final_layer_norm"}},
+	"starcoder": gptOutside,
+
+	"gemma4": {{"per_layer_token_embd", "model.embed_tokens_per_layer"}, {"per_layer_model_proj", "model.per_layer_model_projection"}, {"per_layer_proj_norm", "model.per_layer_projection_norm"}},
+
 	"phi2": {{"output_norm", "model.final_layernorm"}},
 	"lfm2": {{"token_embd_norm", "model.embedding_norm"}},
 
@@ -136,6 +162,11 @@ var outside = map[string][]pair{
 	"nemotron_h_moe": {{"token_embd", "model.embeddings"}, {"output_norm", "model.norm_f"}},
 }
 
+// layersOf is what stands before a layer's number in folders whose layers are not "model.layers.".
+var layersOf = map[string]string{
+	"falcon": "transformer.h.", "gpt2": "transformer.h.", "gptneox": "gpt_neox.layers.", "mamba2": "backbone.layers.", "starcoder": "transformer.h.",
+}
+
 // families are the models whose names are known, by general.architecture.
 var families = sync.OnceValue(func() map[string][][]pair {
 	return map[string][][]pair{
@@ -145,10 +176,17 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"gemma":  {tensorsOfLayer, twoNorms, gateApart},
 		"gemma2": {tensorsOfLayer, fourNorms, gateApart},
 		"gemma3": {tensorsOfLayer, fourNorms, gateApart},
+		"gemma4": {gemma4Names, tensorsOfLayer, fourNorms, gateApart},
 		"phi3":   {tensorsOfLayer, twoNorms, gateIn},
+
+		"falcon":    {rwNames, neoXNames},
+		"gpt2":      {gptNames},
+		"gptneox":   {neoXNames, tensorsOfLayer, twoNorms},
+		"starcoder": {gptNames},
 
 		"apertus":       {apertusNames, tensorsOfLayer, gateApart},
 		"arcee":         {tensorsOfLayer, twoNorms, gateApart},
+		"chatglm":       {tensorsOfLayer, twoNorms, gateIn},
 		"cohere2":       {tensorsOfLayer, gateApart},
 		"command-r":     {tensorsOfLayer, gateApart},
 		"ernie4_5":      {tensorsOfLayer, twoNorms, gateApart},
@@ -164,6 +202,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"mellum":        {tensorsOfLayer, twoNorms, experts},
 		"qwen2moe":      {tensorsOfLayer, twoNorms, experts},
 		"qwen3moe":      {tensorsOfLayer, twoNorms, experts},
+		"olmo":          {tensorsOfLayer, gateApart},
 		"olmo2":         {tensorsOfLayer, after, gateApart},
 		"phi2":          {phiNames, tensorsOfLayer},
 		"seed_oss":      {tensorsOfLayer, after, gateApart},
@@ -174,6 +213,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"deepseek2":      {latentNames, tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
 		"dots1":          {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
 		"ernie4_5-moe":   {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
+		"exaone-moe":     {tensorsOfLayer, twoNorms, gateApart, deepExperts, experts},
 		"falcon-h1":      {falconNames, stateNames("mamba."), tensorsOfLayer},
 		"glm4moe":        {after, tensorsOfLayer, gateApart, deepExperts, experts},
 		"gpt-oss":        {ossNames, tensorsOfLayer, experts},
@@ -187,6 +227,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"minimax-m2":     {tensorsOfLayer, twoNorms, deepExperts, experts},
 		"nemotron_h":     {nemotronNames, stateNames("mixer.")},
 		"nemotron_h_moe": {nemotronNames, stateNames("mixer.")},
+		"phimoe":         {tensorsOfLayer, twoNorms, experts},
 		"qwen35":         {deltaNames, tensorsOfLayer, gateApart},
 		"qwen35moe":      {deltaNames, tensorsOfLayer, experts},
 		"qwen3next":      {deltaNames, tensorsOfLayer, gateApart, experts},
@@ -206,12 +247,12 @@ func Architectures() []string { return slices.Sorted(maps.Keys(families())) }
 // The numbers need not be the same: files of "llama" have the rows of attn_q and attn_k in another order, the
 // two halves of each head interleaved, and those of the gemma family have 1 added to the weights of norms.
 func HubName(architecture, name string) (hub string, ok bool) {
-	return rename(architecture, name, "blk.", "model.layers.", func(p pair) (string, string) { return p.file, p.hub })
+	return rename(architecture, name, "blk.", cmp.Or(layersOf[architecture], "model.layers."), func(p pair) (string, string) { return p.file, p.hub })
 }
 
 // FileName is the name that a tensor of a folder has in a file: the inverse of [HubName].
 func FileName(architecture, hub string) (name string, ok bool) {
-	return rename(architecture, hub, "model.layers.", "blk.", func(p pair) (string, string) { return p.hub, p.file })
+	return rename(architecture, hub, cmp.Or(layersOf[architecture], "model.layers."), "blk.", func(p pair) (string, string) { return p.hub, p.file })
 }
 
 // rename looks a name up from one side of the tables to the other.
@@ -223,9 +264,6 @@ func rename(architecture, name, layers, otherLayers string, sides func(pair) (fr
 	tables, prefix := [][]pair{outside[architecture], tensorsOutside}, ""
 	if slices.Contains(tied, architecture) {
 		tables = [][]pair{tensorsOutside[:2]}
-	}
-	if architecture == "mamba2" {
-		layers, otherLayers = strings.Replace(layers, "model.", "backbone.", 1), strings.Replace(otherLayers, "model.", "backbone.", 1)
 	}
 	if rest, ok := strings.CutPrefix(name, layers); ok {
 		number, inside, _ := strings.Cut(rest, ".")

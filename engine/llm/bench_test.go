@@ -1,8 +1,15 @@
 package llm
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,6 +17,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/machine"
 	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
@@ -176,4 +184,127 @@ func BenchmarkSpeculation(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkLoad loads a GGUF file of half a gigabyte, which the system has in memory, in turns with reading
+// it by pieces into one buffer. It reports the best rates, what Load takes in times of the reading, and the
+// same of what processors spend.
+func BenchmarkLoad(b *testing.B) {
+	for name, c := range map[string]struct {
+		kind, block, size, layers int // of the type in files: its number, weights of a block and bytes
+	}{"Q4_K": {12, 256, 144, 12}, "Q8_0": {8, 32, 34, 6}} {
+		b.Run(name, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "m.gguf")
+			size := writeRandomGGUF(b, path, c.kind, c.block, c.size, c.layers)
+			piece := make([]byte, 1<<20)
+			ways := []func() error{
+				func() error {
+					f, err := os.Open(path)
+					if err != nil {
+						return err
+					}
+					defer f.Close()
+					_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, piece)
+					return err
+				},
+				func() error {
+					m, err := Load(context.Background(), path)
+					if err == nil {
+						tensor.Free(weightsOf(m)...)
+					}
+					return err
+				},
+			}
+			wall, spent := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(1), math.Inf(1)}
+			for b.Loop() {
+				for i, way := range ways {
+					before, _ := machine.Spent()
+					from := time.Now()
+					if err := way(); err != nil {
+						b.Fatal(err)
+					}
+					wall[i] = min(wall[i], time.Since(from).Seconds())
+					after, _ := machine.Spent()
+					spent[i] = min(spent[i], (after - before).Seconds())
+				}
+			}
+			b.ReportMetric(size/wall[0]/1e9, "read-GB/s")
+			b.ReportMetric(size/wall[1]/1e9, "load-GB/s")
+			b.ReportMetric(wall[1]/wall[0], "×wall")
+			b.ReportMetric(spent[1]/spent[0], "×cpu")
+		})
+	}
+}
+
+// weightsOf are the tensors of a model's weights.
+func weightsOf(m *Model) (list []tensor.Tensor) {
+	for _, p := range nn.Params(m) {
+		list = append(list, p.Value())
+	}
+	return list
+}
+
+// writeRandomGGUF writes a Llama whose matrices are random codes with scales of 2⁻¹⁰, and gives its bytes.
+func writeRandomGGUF(b *testing.B, path string, kind, block, size, layers int) float64 {
+	const width, hidden, vocab = 2048, 8192, 32000
+	long := func(n int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
+	number := func(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
+	text := func(s string) []byte { return append(long(len(s)), s...) }
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	codes := make([]byte, size<<10)
+	for i := range codes {
+		codes[i] = byte(rand.Uint32())
+	}
+	for at := 0; at < len(codes); at += size {
+		binary.LittleEndian.PutUint16(codes[at:], 0x1400)
+		if block == 256 { // the minimums' scale
+			binary.LittleEndian.PutUint16(codes[at+2:], 0x1400)
+		}
+	}
+	keys := [][]byte{join(text("general.architecture"), number(8), text("llama"))}
+	for key, n := range map[string]int{"block_count": layers, "context_length": 512, "embedding_length": width, "feed_forward_length": hidden, "attention.head_count": 16} {
+		keys = append(keys, join(text("llama."+key), number(4), number(n)))
+	}
+	var infos [][]byte
+	var data []io.Reader
+	total := 0
+	add := func(name string, kind, bytesOf int, content []byte, shape ...int) {
+		info := join(text(name+".weight"), number(len(shape)))
+		for _, n := range shape {
+			info = append(info, long(n)...)
+		}
+		infos = append(infos, join(info, number(kind), long(total)))
+		for left := bytesOf; left > 0; left -= len(content) {
+			data = append(data, bytes.NewReader(content[:min(left, len(content))]))
+		}
+		total += bytesOf // whole pieces of 32
+	}
+	matrix := func(name string, out, in int) { add(name, kind, out*in/block*size, codes, in, out) }
+	norm := func(name string) { add(name, 0, 4*width, bytes.Repeat(number(0x3f800000), width), width) }
+	matrix("token_embd", vocab, width)
+	matrix("output", vocab, width)
+	norm("output_norm")
+	for i := range layers {
+		at := fmt.Sprintf("blk.%d.", i)
+		norm(at + "attn_norm")
+		norm(at + "ffn_norm")
+		for _, part := range []string{"attn_q", "attn_k", "attn_v", "attn_output"} {
+			matrix(at+part, width, width)
+		}
+		matrix(at+"ffn_gate", hidden, width)
+		matrix(at+"ffn_up", hidden, width)
+		matrix(at+"ffn_down", width, hidden)
+	}
+	head := join([]byte("GGUF"), number(3), long(len(infos)), long(len(keys)), join(keys...), join(infos...))
+	head = append(head, make([]byte, (32-len(head)%32)%32)...)
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	n, err := io.Copy(f, io.MultiReader(append([]io.Reader{bytes.NewReader(head)}, data...)...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return float64(n)
 }

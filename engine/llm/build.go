@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -312,7 +313,7 @@ func (c Config) norm(weight, bias tensor.Tensor) nn.Layer {
 type renamed struct {
 	weights
 	c     Config
-	names map[string]string
+	names ggufhub.Pairs
 }
 
 func (r renamed) linear(path string, in, out int, bias bool, deviation float64) nn.Layer {
@@ -328,15 +329,15 @@ func (r renamed) norm(path string, width int) nn.Layer {
 
 // rename gives the last part of a path the name that the family has for it, and the body of a model and the
 // list of its layers their own.
-func rename(names map[string]string, path string) string {
-	if rest, ok := strings.CutPrefix(path, "model.layers."); ok && names["layers"] != "" {
-		path = "model." + names["layers"] + "." + rest
+func rename(names ggufhub.Pairs, path string) string {
+	if rest, ok := strings.CutPrefix(path, "model.layers."); ok && names.Of("layers") != "" {
+		path = "model." + names.Of("layers") + "." + rest
 	}
-	if rest, ok := strings.CutPrefix(path, "model."); ok && names["model"] != "" {
-		path = names["model"] + "." + rest
+	if rest, ok := strings.CutPrefix(path, "model."); ok && names.Of("model") != "" {
+		path = names.Of("model") + "." + rest
 	}
 	dot := strings.LastIndexByte(path, '.') + 1
-	return path[:dot] + cmp.Or(names[path[dot:]], path[dot:])
+	return path[:dot] + cmp.Or(names.Of(path[dot:]), path[dot:])
 }
 
 // members are a part of a model.
@@ -348,7 +349,7 @@ func (list members) Members() []nn.Member { return list }
 // called is a part of a model whose members have the names of a family.
 type called struct {
 	nn.Module
-	names map[string]string
+	names ggufhub.Pairs
 }
 
 // Members lists those of the part.

@@ -4,7 +4,7 @@ import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // Cohere's Command R.
 var cohere = family{
-	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Unscaled: true, Tells: with(biasTells, map[string]string{"use_qk_norm": "blk.0.attn_q_norm.weight"}), Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale"}, Theta: 5e5},
+	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Unscaled: true, Tells: with(biasTells, ggufhub.Pairs{{"use_qk_norm", "blk.0.attn_q_norm.weight"}}), Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"logit_scale", "logit_scale"}}, Theta: 5e5},
 	class:       "CohereForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -16,7 +16,7 @@ var cohere = family{
 
 // Cohere 2, Command R7B and A, whose layers without a window turn nothing.
 var cohere2 = family{
-	Family:      ggufhub.Family{Type: "cohere2", Architecture: "cohere2", Unscaled: true, Layers: true, Every: 4, Tells: biasTells, Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale"}},
+	Family:      ggufhub.Family{Type: "cohere2", Architecture: "cohere2", Unscaled: true, Layers: true, Every: 4, Tells: biasTells, Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"logit_scale", "logit_scale"}}},
 	class:       "Cohere2ForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -38,10 +38,10 @@ func parallel(s settings, c *Config) {
 
 // StableLM.
 var stableLM = family{
-	Family: ggufhub.Family{Type: "stablelm", Partial: 0.25, Architecture: "stablelm", Tells: map[string]string{"use_qkv_bias": "blk.0.attn_q.bias", "qk_layernorm": "blk.0.attn_q_norm.weight"},
-		Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps", "use_parallel_residual": "use_parallel_residual"}},
+	Family: ggufhub.Family{Type: "stablelm", Partial: 0.25, Architecture: "stablelm", Tells: ggufhub.Pairs{{"use_qkv_bias", "blk.0.attn_q.bias"}, {"qk_layernorm", "blk.0.attn_q_norm.weight"}},
+		Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"use_parallel_residual", "use_parallel_residual"}}},
 	class: "StableLmForCausalLM",
-	names: map[string]string{"q_norm": "q_layernorm", "k_norm": "k_layernorm"},
+	names: ggufhub.Pairs{{"q_norm", "q_layernorm"}, {"k_norm", "k_layernorm"}},
 	rows:  [2]string{"_layernorm.weight", "_layernorm.norms.%d.weight"},
 	read: func(s settings, c *Config) {
 		s.layerNorm(c, "layer_norm_eps", true)
@@ -53,10 +53,10 @@ var stableLM = family{
 
 // StarCoder 2.
 var starCoder2 = family{
-	Family: ggufhub.Family{Type: "starcoder2", Architecture: "starcoder2", Tells: map[string]string{"use_bias": "blk.0.attn_q.bias"},
-		Keys: map[string]string{"attention.layer_norm_epsilon": "norm_epsilon"}},
+	Family: ggufhub.Family{Type: "starcoder2", Architecture: "starcoder2", Tells: ggufhub.Pairs{{"use_bias", "blk.0.attn_q.bias"}},
+		Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "norm_epsilon"}}},
 	class: "Starcoder2ForCausalLM",
-	names: map[string]string{"up_proj": "c_fc", "down_proj": "c_proj"},
+	names: ggufhub.Pairs{{"up_proj", "c_fc"}, {"down_proj", "c_proj"}},
 	read: func(s settings, c *Config) {
 		s.layerNorm(c, "norm_epsilon", true)
 		c.QKVBias = s.Bool("use_bias", true)
@@ -69,7 +69,7 @@ var starCoder2 = family{
 // Nemotron 3 and 4, Minitron.
 var nemotron = family{
 	Family: ggufhub.Family{Type: "nemotron", Partial: 0.5, Architecture: "nemotron", PlusOne: true, Unscaled: true, Tells: biasTells,
-		Keys: map[string]string{"attention.layer_norm_epsilon": "norm_eps", "attention.layer_norm_rms_epsilon": "norm_eps"}},
+		Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "norm_eps"}, {"attention.layer_norm_rms_epsilon", "norm_eps"}}},
 	class: "NemotronForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
@@ -80,7 +80,7 @@ var nemotron = family{
 
 // Jais 2.
 var jais2 = family{
-	Family: ggufhub.Family{Type: "jais2", Architecture: "jais2", Tells: biasTells, Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps"}},
+	Family: ggufhub.Family{Type: "jais2", Architecture: "jais2", Tells: biasTells, Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}}},
 	class:  "Jais2ForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, true)

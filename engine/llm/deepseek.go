@@ -124,15 +124,15 @@ func (c Config) latentKeys(k map[string]any) {
 
 // latentMetadata and latentYarn are those of DeepSeek's models.
 var (
-	latentMetadata = with(deepKeys, map[string]string{"attention.q_lora_rank": "q_lora_rank", "attention.kv_lora_rank": "kv_lora_rank"})
-	latentYarn     = map[string]string{"rope.scaling.yarn_log_multiplier": "mscale_all_dim"}
+	latentMetadata = with(deepKeys, ggufhub.Pairs{{"attention.q_lora_rank", "q_lora_rank"}, {"attention.kv_lora_rank", "kv_lora_rank"}})
+	latentYarn     = ggufhub.Pairs{{"rope.scaling.yarn_log_multiplier", "mscale_all_dim"}}
 )
 
 // DeepSeek V2, whose experts are chosen by the softmax of their logits.
 var deepSeek2 = family{
-	Family: ggufhub.Family{Type: "deepseek_v2", Architecture: "deepseek2", Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
+	Family: ggufhub.Family{Type: "deepseek_v2", Architecture: "deepseek2", Mixed: true, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
 	class:  "DeepseekV2ForCausalLM",
-	names:  map[string]string{"shared_expert": "shared_experts"},
+	names:  ggufhub.Pairs{{"shared_expert", "shared_experts"}},
 	read: func(s settings, c *Config) {
 		s.latent(c)
 		s.deepSeek(c, 0, false)
@@ -148,9 +148,9 @@ var deepSeek2 = family{
 
 // DeepSeek V3 and R1.
 var deepSeek3 = family{
-	Family: ggufhub.Family{Type: "deepseek_v3", Architecture: "deepseek2", Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
+	Family: ggufhub.Family{Type: "deepseek_v3", Architecture: "deepseek2", Mixed: true, Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
 	class:  "DeepseekV3ForCausalLM",
-	names:  map[string]string{"shared_expert": "shared_experts"},
+	names:  ggufhub.Pairs{{"shared_expert", "shared_experts"}},
 	ahead:  true,
 	read: func(s settings, c *Config) {
 		s.latent(c)
@@ -162,7 +162,7 @@ var deepSeek3 = family{
 
 // GLM 4.7 Flash, which is DeepSeek V3 with other words for the layers without experts.
 var glm4MoeLite = family{
-	Family: ggufhub.Family{Type: "glm4_moe_lite", Architecture: "deepseek2", Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
+	Family: ggufhub.Family{Type: "glm4_moe_lite", Architecture: "deepseek2", Mixed: true, Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
 	class:  "Glm4MoeLiteForCausalLM",
 	names:  deepSeek3.names,
 	ahead:  true,
@@ -176,8 +176,9 @@ var glm4MoeLite = family{
 
 // Youtu, which is DeepSeek V3 without experts.
 var youtu = family{
-	Family: ggufhub.Family{Type: "youtu"},
-	class:  "YoutuForCausalLM",
+	Family: ggufhub.Family{Type: "youtu", Architecture: "deepseek2", Latent: true, Changes: ggufhub.Latent, Yarn: latentYarn,
+		Keys: with(latentMetadata, ggufhub.Pairs{{"leading_dense_block_count", "num_hidden_layers"}, {"expert_feed_forward_length", "intermediate_size"}})},
+	class: "YoutuForCausalLM",
 	read: func(s settings, c *Config) {
 		s.latent(c)
 		c.Untied = !s.Bool("tie_word_embeddings", true)

@@ -28,22 +28,22 @@ type family struct {
 	// classes.
 	read func(s settings, c *Config)
 	// ropeKinds are other words for kinds of scaling.
-	ropeKinds   map[string]string
-	interleaved bool              // rotary positions turn neighbours
-	joined      bool              // folders have one tensor for the layers of all experts
-	kinds       bool              // rope_parameters has an object for each kind of layer
-	conv1D      bool              // folders have matrices as [in out]
-	straight    bool              // which is [experts in out], not [experts out in]
-	ahead       bool              // folders have layers beyond the last, which guess tokens further ahead: they are not read
-	statics     bool              // the numbers by which routers choose are a row of a matrix (ERNIE)
-	rates       bool              // layer_rope_theta has the rate of each layer
-	grows       bool              // queries grow with their position, by llama_4_scaling_beta
-	unadapted   []string          // layers that PEFT refuses to adapt (tuners_utils.py: _check_lora_target_modules_mamba)
-	folded      bool              // mlx-lm multiplies weights by the settings' factors, and leaves some factors out
-	keys        map[string]string // settings that folders call otherwise: "hidden_size", and "n_embd" for it; or have not, with ""
-	wide        int               // the feed-forward layer is so many times as wide as the model where a folder does not say it; 0: it does
+	ropeKinds   ggufhub.Pairs
+	interleaved bool          // rotary positions turn neighbours
+	joined      bool          // folders have one tensor for the layers of all experts
+	kinds       bool          // rope_parameters has an object for each kind of layer
+	conv1D      bool          // folders have matrices as [in out]
+	straight    bool          // which is [experts in out], not [experts out in]
+	ahead       bool          // folders have layers beyond the last, which guess tokens further ahead: they are not read
+	statics     bool          // the numbers by which routers choose are a row of a matrix (ERNIE)
+	rates       bool          // layer_rope_theta has the rate of each layer
+	grows       bool          // queries grow with their position, by llama_4_scaling_beta
+	unadapted   []string      // layers that PEFT refuses to adapt (tuners_utils.py: _check_lora_target_modules_mamba)
+	folded      bool          // mlx-lm multiplies weights by the settings' factors, and leaves some factors out
+	keys        ggufhub.Pairs // settings that folders call otherwise: "hidden_size", and "n_embd" for it; or have not, with ""
+	wide        int           // the feed-forward layer is so many times as wide as the model where a folder does not say it; 0: it does
 	// names are those of members that have others than in Llama's folders: "dense" for "o_proj".
-	names map[string]string
+	names ggufhub.Pairs
 	// files are other names of tensors in folders than those of the model's weights: ".mlp." and what stands
 	// for it, in pairs.
 	files []string
@@ -54,6 +54,17 @@ type family struct {
 
 // inFolder is the name in a folder of what the model calls by another one.
 func (f family) inFolder(name string) string { return strings.NewReplacer(f.files...).Replace(name) }
+
+// call gives settings the names that the family's folders have for them.
+func (f family) call(k map[string]any) {
+	for _, p := range f.keys {
+		if x, ok := k[p[0]]; ok {
+			if delete(k, p[0]); p[1] != "" {
+				k[p[1]] = x
+			}
+		}
+	}
+}
 
 // families are all. One that New made is of the first that can say its Config.
 var families = []family{
@@ -269,7 +280,7 @@ func (s settings) rope(c *Config, o *pretrained.Settings, theta float64) nn.Rope
 		r.Rotary = int(float64(c.HeadDim) * partial)
 	}
 	kind := o.Text("rope_type", o.Text("type", "default"))
-	kind = cmp.Or(s.family.ropeKinds[kind], kind)
+	kind = cmp.Or(s.family.ropeKinds.Of(kind), kind)
 	if alpha := o.Number("alpha", 0); kind == "dynamic" && alpha > 0 { // Hunyuan's, which does not vary
 		width := float64(cmp.Or(r.Rotary, c.HeadDim))
 		r.Base *= math.Pow(alpha, width/(width-2))

@@ -25,7 +25,7 @@ var gemma1 = family{
 var vaultGemma = family{
 	Family: ggufhub.Family{Type: "vaultgemma"},
 	class:  "VaultGemmaForCausalLM",
-	names:  map[string]string{"post_attention_layernorm": "pre_feedforward_layernorm"},
+	names:  ggufhub.Pairs{{"post_attention_layernorm", "pre_feedforward_layernorm"}},
 	read: func(s settings, c *Config) {
 		gemma2.read(s, c)
 		c.Sandwich = false

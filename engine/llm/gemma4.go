@@ -133,9 +133,17 @@ func (p *pass) block(i int) *Block {
 	return &b
 }
 
+// gemma4File says what files of both kinds of Gemma 4 are like.
+func gemma4File(kind string) ggufhub.Family {
+	return ggufhub.Family{Type: kind, Theta: 1e6, Architecture: "gemma4", Layers: true, Gemma: true, Global: true, Fused: true, Keys: ggufhub.Pairs{
+		{"attention.shared_kv_layers", "num_kv_shared_layers"}, {"embedding_length_per_layer_input", "hidden_size_per_layer_input"},
+		{"expert_count", "num_experts"}, {"expert_used_count", "top_k_experts"},
+	}}
+}
+
 // Gemma 4, its model of text.
 var gemma4 = family{
-	Family: ggufhub.Family{Type: "gemma4_text", Theta: 1e6},
+	Family: gemma4File("gemma4_text"),
 	class:  "Gemma4ForCausalLM",
 	joined: true,
 	kinds:  true,
@@ -153,7 +161,7 @@ var gemma4 = family{
 
 // Gemma 4 that encodes pictures and sound by itself, its model of text.
 var gemma4Unified = family{
-	Family: ggufhub.Family{Type: "gemma4_unified_text", Theta: 1e6},
+	Family: gemma4File("gemma4_unified_text"),
 	class:  "Gemma4UnifiedForCausalLM",
 	kinds:  true,
 	read: func(s settings, c *Config) {

@@ -3,12 +3,14 @@ package llm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
@@ -46,16 +48,12 @@ func (m *Model) saveGGUF(path, typ string) error {
 	for name, content := range m.files {
 		files[name] = content
 	}
-	if files[configFile], err = m.configText(params); err != nil {
+	if files[configFile], err = m.settingsInFile(params); err != nil {
 		return err
 	}
 	var weights []ggufhub.Weight
 	for _, p := range params {
-		parts := m.partsOfExperts(p.Name, p.InFile())
-		if parts == nil {
-			parts = []stored{{p.Name, p.InFile()}}
-		}
-		for _, t := range parts {
+		for _, t := range m.partsInFile(p.Name, m.outIn(p)) {
 			weights = append(weights, ggufhub.Weight{Name: t.name, Tensor: t.value})
 		}
 	}
@@ -65,7 +63,7 @@ func (m *Model) saveGGUF(path, typ string) error {
 			if w.Config.Scale == dtype.BF16 {
 				dt = dtype.BF16
 			}
-			for _, t := range m.partsOfExperts(name, w.Dequantize(dt).Transpose()) {
+			for _, t := range m.partsInFile(name, w.Dequantize(dt).Transpose()) {
 				weights = append(weights, ggufhub.Weight{Name: t.name, Tensor: t.value})
 			}
 			continue
@@ -91,10 +89,51 @@ func (m *Model) saveGGUF(path, typ string) error {
 	return draft.WriteFile(path)
 }
 
+// settingsInFile is the text of a config.json whose settings have the names that most families have for them.
+func (m *Model) settingsInFile(params []nn.Param) ([]byte, error) {
+	text, err := m.configText(params)
+	if err != nil {
+		return nil, err
+	}
+	f, _ := familyOf(m.Config.family())
+	own, _, err := m.Config.keysOf(f)
+	if err != nil {
+		return nil, err
+	}
+	return pretrained.Changed(text, func(keys map[string]any) {
+		for _, p := range f.keys {
+			if own[p[0]] == nil && p[1] == "" {
+				delete(keys, p[0])
+			}
+		}
+		maps.Copy(keys, own)
+	})
+}
+
+// outIn is a weight as GGUF files have it, also of a family whose folders have matrices as [in out].
+func (m *Model) outIn(p nn.Param) tensor.Tensor {
+	if f, _ := familyOf(m.Config.family()); f.conv1D && strings.Contains(p.Name, "."+f.names.Of("layers")+".") && p.Value().Rank() == 2 {
+		return p.Value().Detach().Transpose()
+	}
+	return p.InFile()
+}
+
+// partsInFile are the tensors of a weight: of experts gate and up are two in most families.
+func (m *Model) partsInFile(name string, all tensor.Tensor) []stored {
+	parts := m.partsOfExperts(name, all)
+	if f, _ := familyOf(m.Config.family()); parts != nil && f.Fused {
+		return []stored{{strings.TrimSuffix(name, ".weight"), all}}
+	}
+	if parts == nil {
+		return []stored{{name, all}}
+	}
+	return parts
+}
+
 // foundAs says what a reader of a file that was written of c would compute otherwise.
 func (c Config) foundAs(found Config) error {
 	a, _ := familyOf(found.Family)
-	if b, ok := familyOf(c.Family); ok && !a.Windowed && a.Architecture == b.Architecture { // without a window files do not tell them apart
+	if b, ok := familyOf(c.Family); ok && a.Architecture == b.Architecture { // files do not tell them apart
 		found.Family = c.Family
 	}
 	c.Family, found.Family = c.family(), found.family()

@@ -4,7 +4,7 @@ import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // GLM 4 of 2024.
 var glm = family{
-	Family:      ggufhub.Family{Type: "glm", Partial: 0.5},
+	Family:      ggufhub.Family{Type: "glm", Partial: 0.5, Architecture: "chatglm", Tells: biasTells},
 	class:       "GlmForCausalLM",
 	interleaved: true,
 	read:        glmRead,
@@ -15,9 +15,9 @@ var glm4 = family{
 	Family:      ggufhub.Family{Type: "glm4", Partial: 0.5, Architecture: "glm4", Tells: biasTells},
 	class:       "Glm4ForCausalLM",
 	interleaved: true,
-	names: map[string]string{
-		"post_attention_layernorm": "post_self_attn_layernorm", "pre_feedforward_layernorm": "post_attention_layernorm",
-		"post_feedforward_layernorm": "post_mlp_layernorm",
+	names: ggufhub.Pairs{
+		{"post_attention_layernorm", "post_self_attn_layernorm"}, {"pre_feedforward_layernorm", "post_attention_layernorm"},
+		{"post_feedforward_layernorm", "post_mlp_layernorm"},
 	},
 	read: func(s settings, c *Config) {
 		glmRead(s, c)

@@ -3,21 +3,21 @@ package llm
 import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // gptKeys are what GPT-2 and its heirs call their settings.
-var gptKeys = map[string]string{
-	"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head", "max_position_embeddings": "n_positions",
-	"intermediate_size": "n_inner", "hidden_act": "activation_function", "layer_norm_eps": "layer_norm_epsilon",
+var gptKeys = ggufhub.Pairs{
+	{"hidden_size", "n_embd"}, {"num_hidden_layers", "n_layer"}, {"num_attention_heads", "n_head"}, {"max_position_embeddings", "n_positions"},
+	{"intermediate_size", "n_inner"}, {"hidden_act", "activation_function"}, {"layer_norm_eps", "layer_norm_epsilon"}, {"num_key_value_heads", ""}, {"head_dim", ""},
 }
 
 // GPT-2.
 var gpt2 = family{
-	Family: ggufhub.Family{Type: "gpt2"},
+	Family: ggufhub.Family{Type: "gpt2", Architecture: "gpt2", Keys: epsKey},
 	class:  "GPT2LMHeadModel",
 	keys:   gptKeys,
 	wide:   4,
 	conv1D: true,
-	names: map[string]string{
-		"model": "transformer", "layers": "h", "embed_tokens": "wte", "embed_positions": "wpe", "norm": "ln_f", "input_layernorm": "ln_1", "post_attention_layernorm": "ln_2",
-		"self_attn": "attn", "qkv_proj": "c_attn", "o_proj": "c_proj", "up_proj": "c_fc", "down_proj": "c_proj",
+	names: ggufhub.Pairs{
+		{"model", "transformer"}, {"layers", "h"}, {"embed_tokens", "wte"}, {"embed_positions", "wpe"}, {"norm", "ln_f"}, {"input_layernorm", "ln_1"}, {"post_attention_layernorm", "ln_2"},
+		{"self_attn", "attn"}, {"qkv_proj", "c_attn"}, {"o_proj", "c_proj"}, {"up_proj", "c_fc"}, {"down_proj", "c_proj"},
 	},
 	read: func(s settings, c *Config) { s.gpt2(c, "gelu_new") },
 }
@@ -37,7 +37,7 @@ func (s settings) gpt2(c *Config, act string) {
 
 // GPT BigCode, so StarCoder and SantaCoder.
 var gptBigCode = family{
-	Family: ggufhub.Family{Type: "gpt_bigcode"},
+	Family: ggufhub.Family{Type: "gpt_bigcode", Architecture: "starcoder", Keys: epsKey},
 	class:  "GPTBigCodeForCausalLM",
 	keys:   gptKeys,
 	wide:   4,
@@ -54,12 +54,12 @@ var gptBigCode = family{
 var gptNeo = family{
 	Family: ggufhub.Family{Type: "gpt_neo"},
 	class:  "GPTNeoForCausalLM",
-	keys: map[string]string{
-		"num_hidden_layers": "num_layers", "num_attention_heads": "num_heads", "sliding_window": "window_size", "hidden_act": "activation_function",
-		"layer_norm_eps": "layer_norm_epsilon",
+	keys: ggufhub.Pairs{
+		{"num_hidden_layers", "num_layers"}, {"num_attention_heads", "num_heads"}, {"sliding_window", "window_size"}, {"hidden_act", "activation_function"},
+		{"layer_norm_eps", "layer_norm_epsilon"},
 	},
 	wide:  4,
-	names: with(gpt2.names, map[string]string{"self_attn": "attn.attention", "o_proj": "out_proj"}),
+	names: with(gpt2.names, ggufhub.Pairs{{"self_attn", "attn.attention"}, {"o_proj", "out_proj"}}),
 	read: func(s settings, c *Config) {
 		s.gpt2(c, "gelu_new")
 		c.JoinedQKV, c.QKVBias, c.Scale = false, false, 1
@@ -82,9 +82,9 @@ var gptJ = family{
 	class:  "GPTJForCausalLM",
 	keys:   gptKeys, wide: 4,
 	interleaved: true,
-	names: map[string]string{
-		"model": "transformer", "layers": "h", "embed_tokens": "wte", "norm": "ln_f", "input_layernorm": "ln_1",
-		"self_attn": "attn", "o_proj": "out_proj", "up_proj": "fc_in", "down_proj": "fc_out",
+	names: ggufhub.Pairs{
+		{"model", "transformer"}, {"layers", "h"}, {"embed_tokens", "wte"}, {"norm", "ln_f"}, {"input_layernorm", "ln_1"},
+		{"self_attn", "attn"}, {"o_proj", "out_proj"}, {"up_proj", "fc_in"}, {"down_proj", "fc_out"},
 	},
 	read: func(s settings, c *Config) {
 		s.layerNorm(c, "layer_norm_eps", true)
@@ -95,12 +95,12 @@ var gptJ = family{
 
 // GPT-NeoX, so Pythia.
 var gptNeoX = family{
-	Family: ggufhub.Family{Type: "gpt_neox", Partial: 0.25},
+	Family: ggufhub.Family{Type: "gpt_neox", Partial: 0.25, Architecture: "gptneox", Grouped: true, Keys: with(epsKey, ggufhub.Pairs{{"use_parallel_residual", "use_parallel_residual"}})},
 	class:  "GPTNeoXForCausalLM",
-	keys:   map[string]string{"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"}, // as they were first written
-	names: map[string]string{
-		"model": "gpt_neox", "embed_tokens": "embed_in", "norm": "final_layer_norm", "self_attn": "attention", "qkv_proj": "query_key_value",
-		"o_proj": "dense", "up_proj": "dense_h_to_4h", "down_proj": "dense_4h_to_h",
+	keys:   ggufhub.Pairs{{"rope_theta", "rotary_emb_base"}, {"partial_rotary_factor", "rotary_pct"}}, // as they were first written
+	names: ggufhub.Pairs{
+		{"model", "gpt_neox"}, {"embed_tokens", "embed_in"}, {"norm", "final_layer_norm"}, {"self_attn", "attention"}, {"qkv_proj", "query_key_value"},
+		{"o_proj", "dense"}, {"up_proj", "dense_h_to_4h"}, {"down_proj", "dense_4h_to_h"},
 	},
 	files: []string{"lm_head.", "embed_out."},
 	read: func(s settings, c *Config) {
@@ -115,16 +115,18 @@ var gptNeoX = family{
 
 // Falcon.
 var falcon = family{
-	Family: ggufhub.Family{Type: "falcon"},
-	class:  "FalconForCausalLM",
-	keys: map[string]string{
-		"num_key_value_heads": "num_kv_heads", "intermediate_size": "ffn_hidden_size", "hidden_act": "activation", "layer_norm_eps": "layer_norm_epsilon",
-		"head_dim": "",
+	Family: ggufhub.Family{Type: "falcon", Architecture: "falcon", Grouped: true, Keys: epsKey,
+		Second: ggufhub.Second{Tensor: "blk.0.attn_norm_2.weight", Alone: ".input_layernorm.", Name: ".ln_mlp.", Setting: "num_ln_in_parallel_attn"},
+		Knows:  map[string]any{"new_decoder_architecture": true}}, // of which the others are cases
+	class: "FalconForCausalLM",
+	keys: ggufhub.Pairs{
+		{"num_key_value_heads", "num_kv_heads"}, {"intermediate_size", "ffn_hidden_size"}, {"hidden_act", "activation"}, {"layer_norm_eps", "layer_norm_epsilon"},
+		{"head_dim", ""},
 	},
 	wide: 4,
-	names: map[string]string{
-		"model": "transformer", "layers": "h", "embed_tokens": "word_embeddings", "norm": "ln_f", "self_attn": "self_attention", "qkv_proj": "query_key_value",
-		"o_proj": "dense", "up_proj": "dense_h_to_4h", "down_proj": "dense_4h_to_h",
+	names: ggufhub.Pairs{
+		{"model", "transformer"}, {"layers", "h"}, {"embed_tokens", "word_embeddings"}, {"norm", "ln_f"}, {"self_attn", "self_attention"}, {"qkv_proj", "query_key_value"},
+		{"o_proj", "dense"}, {"up_proj", "dense_h_to_4h"}, {"down_proj", "dense_4h_to_h"},
 	},
 	read: func(s settings, c *Config) {
 		s.layerNorm(c, "layer_norm_eps", true)

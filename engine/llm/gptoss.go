@@ -8,9 +8,9 @@ import (
 // gpt-oss, whose heads have sinks, and whose experts have biases and a form of their own.
 var gptOSS = family{
 	Family: ggufhub.Family{Type: "gpt_oss", Theta: 150000, Architecture: "gpt-oss", Tells: biasTells, Layers: true, Every: 2, Untruncated: true, Changes: ggufhub.Sinks,
-		Keys: map[string]string{"expert_feed_forward_length": "intermediate_size"}},
+		Keys: ggufhub.Pairs{{"expert_feed_forward_length", "intermediate_size"}}},
 	class:    "GptOssForCausalLM",
-	names:    map[string]string{"gate": "router"},
+	names:    ggufhub.Pairs{{"gate", "router"}},
 	joined:   true,
 	straight: true,
 	read: func(s settings, c *Config) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
@@ -27,20 +28,20 @@ func (c Config) family() string {
 }
 
 // names are those that the family has for members of a model.
-func (c Config) names() map[string]string {
+func (c Config) names() ggufhub.Pairs {
 	f, _ := familyOf(c.family())
 	if c.BothNorms && f.Type == falcon.Type {
-		return with(f.names, map[string]string{"input_layernorm": "ln_attn", "post_attention_layernorm": "ln_mlp"})
+		return with(f.names, ggufhub.Pairs{{"input_layernorm", "ln_attn"}, {"post_attention_layernorm", "ln_mlp"}})
 	}
 	if c.alone(f) {
-		return with(f.names, map[string]string{"mlp": expertsBeside})
+		return with(f.names, ggufhub.Pairs{{"mlp", expertsBeside}})
 	}
 	return f.names
 }
 
 // alone says of a family whose experts may stand beside a feed-forward layer that there is none.
 func (c Config) alone(f family) bool {
-	return f.names["mlp"] == "shared_mlp" && c.Mixture.Experts > 0 && !c.Mixture.Beside
+	return f.names.Of("mlp") == "shared_mlp" && c.Mixture.Experts > 0 && !c.Mixture.Beside
 }
 
 // keys are the settings of a config.json that say what c says. It is an error if no family can say it.
@@ -80,6 +81,13 @@ func (c Config) inFolder() (family, map[string]any, error) {
 
 // saidBy are the settings of a folder of a family, and what its readers would find otherwise.
 func (c Config) saidBy(f family) (map[string]any, []difference, error) {
+	k, missing, err := c.keysOf(f)
+	f.call(k)
+	return k, missing, err
+}
+
+// keysOf are those settings under the names that most families have for them.
+func (c Config) keysOf(f family) (map[string]any, []difference, error) {
 	c.Family = f.Type
 	k := c.allKeys(f)
 	text, err := json.Marshal(k)
@@ -95,13 +103,6 @@ func (c Config) saidBy(f family) (map[string]any, []difference, error) {
 		return nil, nil, fmt.Errorf("no folder of %s can say this Config: %w", f.Type, err)
 	}
 	maps.DeleteFunc(k, func(key string, _ any) bool { return !s.Asked(key) })
-	for key, other := range f.keys {
-		if x, ok := k[key]; ok {
-			if delete(k, key); other != "" {
-				k[other] = x
-			}
-		}
-	}
 	k["architectures"] = []string{f.class}
 	return k, c.differences(got), nil
 }
@@ -172,7 +173,7 @@ func (c Config) allKeys(f family) map[string]any {
 	if slices.Contains(turning, 1) {
 		k["position_embedding_type"] = "rope"
 	}
-	if f.names["mlp"] == "shared_mlp" {
+	if f.names.Of("mlp") == "shared_mlp" {
 		k["shared_intermediate_size"] = c.Hidden
 	}
 	maps.Copy(k, c.Mixture.keys(c))

@@ -10,12 +10,12 @@ import (
 // LFM 2, most of whose layers are short convolutions.
 var lfm2 = family{
 	Family: ggufhub.Family{Type: "lfm2", Theta: 1e6, Architecture: "lfm2", State: "conv", Changes: ggufhub.Conv, Knows: map[string]any{"block_auto_adjust_ff_dim": false},
-		Keys: map[string]string{"shortconv.l_cache": "conv_L_cache", "attention.layer_norm_rms_epsilon": "norm_eps"}},
+		Keys: ggufhub.Pairs{{"shortconv.l_cache", "conv_L_cache"}, {"attention.layer_norm_rms_epsilon", "norm_eps"}}},
 	class: "Lfm2ForCausalLM",
-	names: map[string]string{
-		"mixer": "conv", "mlp": "feed_forward", "gate_proj": "w1", "up_proj": "w3", "down_proj": "w2", "o_proj": "out_proj",
-		"q_norm": "q_layernorm", "k_norm": "k_layernorm", "norm": "embedding_norm",
-		"input_layernorm": "operator_norm", "post_attention_layernorm": "ffn_norm",
+	names: ggufhub.Pairs{
+		{"mixer", "conv"}, {"mlp", "feed_forward"}, {"gate_proj", "w1"}, {"up_proj", "w3"}, {"down_proj", "w2"}, {"o_proj", "out_proj"},
+		{"q_norm", "q_layernorm"}, {"k_norm", "k_layernorm"}, {"norm", "embedding_norm"},
+		{"input_layernorm", "operator_norm"}, {"post_attention_layernorm", "ffn_norm"},
 	},
 	read: func(s settings, c *Config) {
 		c.KVHeads, c.QKNorm, c.Act, c.Eps = s.Int("num_key_value_heads", 8), true, "", s.Number("norm_eps", 1e-5)
@@ -35,8 +35,8 @@ var lfm2 = family{
 // LFM 2 with experts in all but the first layers.
 var lfm2Moe = family{
 	Family: ggufhub.Family{Type: "lfm2_moe", Theta: 1e6, Architecture: "lfm2moe", State: "conv", Changes: ggufhub.Conv, Says: sigmoids, Knows: map[string]any{"norm_topk_prob": true},
-		Tells: map[string]string{"use_expert_bias": "blk.*.exp_probs_b.bias"},
-		Keys:  with(lfm2.Keys, map[string]string{"leading_dense_block_count": "num_dense_layers", "expert_feed_forward_length": "moe_intermediate_size"})},
+		Tells: ggufhub.Pairs{{"use_expert_bias", "blk.*.exp_probs_b.bias"}},
+		Keys:  with(lfm2.Keys, ggufhub.Pairs{{"leading_dense_block_count", "num_dense_layers"}, {"expert_feed_forward_length", "moe_intermediate_size"}})},
 	class: "Lfm2MoeForCausalLM",
 	names: lfm2.names,
 	files: []string{".gate.e_score_correction_bias", ".expert_bias", ".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},

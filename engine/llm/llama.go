@@ -6,7 +6,7 @@ import (
 )
 
 // biasTells says by which tensors a file tells that there are biases.
-var biasTells = map[string]string{"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"}
+var biasTells = ggufhub.Pairs{{"attention_bias", "blk.0.attn_q.bias"}, {"mlp_bias", "blk.0.ffn_up.bias"}}
 
 // Llama 2 and 3.
 var llama = family{
@@ -30,7 +30,7 @@ var euroBERT = family{
 
 // IQuest-Coder.
 var iQuestCoder = family{
-	Family: ggufhub.Family{Type: "iquestcoder"},
+	Family: ggufhub.Family{Type: "iquestcoder", Architecture: "llama", Interleaved: true},
 	class:  "LlamaForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
@@ -62,7 +62,7 @@ var mistral = family{
 
 // Ministral, of which some layers have the window.
 var ministral = family{
-	Family: ggufhub.Family{Type: "ministral"},
+	Family: ggufhub.Family{Type: "ministral", Architecture: "llama", Interleaved: true},
 	class:  "MinistralForCausalLM",
 	read: func(s settings, c *Config) {
 		c.KVHeads = s.Int("num_key_value_heads", 8)
@@ -74,7 +74,7 @@ var ministral = family{
 // Ministral 3, whose queries grow with their position.
 var ministral3 = family{
 	Family: ggufhub.Family{Type: "ministral3", Architecture: "mistral3", Interleaved: true,
-		Yarn: map[string]string{"rope.scaling.yarn_log_multiplier": "mscale_all_dim", "attention.temperature_scale": "llama_4_scaling_beta"}},
+		Yarn: ggufhub.Pairs{{"rope.scaling.yarn_log_multiplier", "mscale_all_dim"}, {"attention.temperature_scale", "llama_4_scaling_beta"}}},
 	class: "Ministral3ForCausalLM",
 	grows: true,
 	read: func(s settings, c *Config) {
@@ -86,7 +86,7 @@ var ministral3 = family{
 // Seed-OSS.
 var seedOSS = family{
 	Family: ggufhub.Family{Type: "seed_oss", Architecture: "seed_oss",
-		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "attention_out_bias": "blk.0.attn_output.bias", "mlp_bias": "blk.0.ffn_up.bias"}},
+		Tells: ggufhub.Pairs{{"attention_bias", "blk.0.attn_q.bias"}, {"attention_out_bias", "blk.0.attn_output.bias"}, {"mlp_bias", "blk.0.ffn_up.bias"}}},
 	class: "SeedOssForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, true)
@@ -133,9 +133,9 @@ func (s settings) noRope(n int) []bool {
 // Granite, which scales four places.
 var granite = family{
 	Family: ggufhub.Family{Type: "granite", Architecture: "granite", Interleaved: true, Tells: biasTells,
-		Keys: map[string]string{
-			"attention.scale": "attention_multiplier", "embedding_scale": "embedding_multiplier", "residual_scale": "residual_multiplier",
-			"logit_scale": "logits_scaling",
+		Keys: ggufhub.Pairs{
+			{"attention.scale", "attention_multiplier"}, {"embedding_scale", "embedding_multiplier"}, {"residual_scale", "residual_multiplier"},
+			{"logit_scale", "logits_scaling"},
 		},
 	},
 	class: "GraniteForCausalLM",
@@ -169,8 +169,8 @@ var exaone = family{
 var hyperCLOVAX = family{
 	Family: ggufhub.Family{Type: "hyperclovax"},
 	class:  "HyperCLOVAXForCausalLM",
-	names: map[string]string{
-		"post_attention_layernorm": "post_norm1", "pre_feedforward_layernorm": "post_attention_layernorm", "post_feedforward_layernorm": "post_norm2",
+	names: ggufhub.Pairs{
+		{"post_attention_layernorm", "post_norm1"}, {"pre_feedforward_layernorm", "post_attention_layernorm"}, {"post_feedforward_layernorm", "post_norm2"},
 	},
 	read: func(s settings, c *Config) {
 		granite.read(s, c)
@@ -195,7 +195,7 @@ var helium = family{
 
 // ERNIE 4.5.
 var ernie = family{
-	Family:      ggufhub.Family{Type: "ernie4_5", Architecture: "ernie4_5", Tells: map[string]string{"use_bias": "blk.0.attn_q.bias"}, Theta: 5e5},
+	Family:      ggufhub.Family{Type: "ernie4_5", Architecture: "ernie4_5", Tells: ggufhub.Pairs{{"use_bias", "blk.0.attn_q.bias"}}, Theta: 5e5},
 	class:       "Ernie4_5ForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -208,7 +208,7 @@ var ernie = family{
 
 // InternLM 3.
 var internLM3 = family{
-	Family: ggufhub.Family{Type: "internlm3"},
+	Family: ggufhub.Family{Type: "internlm3", Architecture: "llama", Interleaved: true},
 	class:  "InternLM3ForCausalLM",
 	read: func(s settings, c *Config) {
 		c.QKVBias = s.Bool("attention_bias", s.Bool("qkv_bias", false))
@@ -234,7 +234,7 @@ var arcee = family{
 var hunyuan = family{
 	Family: ggufhub.Family{Type: "hunyuan_v1_dense", Architecture: "hunyuan-dense", Tells: biasTells},
 	class:  "HunYuanDenseV1ForCausalLM",
-	names:  map[string]string{"q_norm": "query_layernorm", "k_norm": "key_layernorm"},
+	names:  ggufhub.Pairs{{"q_norm", "query_layernorm"}, {"k_norm", "key_layernorm"}},
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
 		c.QKNorm, c.LateQKNorm, c.MLPBias, c.Eps = true, true, false, s.Number("rms_norm_eps", 1e-5)
@@ -248,7 +248,7 @@ var apertus = family{
 		{Key: "xielu.beta", End: ".mlp.act_fn.beta"}, {Key: "xielu.eps", End: ".mlp.act_fn.eps"},
 	}},
 	class: "ApertusForCausalLM",
-	names: map[string]string{"input_layernorm": "attention_layernorm", "post_attention_layernorm": "feedforward_layernorm"},
+	names: ggufhub.Pairs{{"input_layernorm", "attention_layernorm"}, {"post_attention_layernorm", "feedforward_layernorm"}},
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
 		c.MLPBias, c.QKNorm, c.Plain = false, true, true

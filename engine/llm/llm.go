@@ -18,6 +18,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/tokenizer"
@@ -209,7 +210,7 @@ type Model struct {
 	conversation conversation
 
 	files map[string][]byte // what Load found beside the weights, by name
-	names map[string]string // of members, where the family has others
+	names ggufhub.Pairs     // of members, where the family has others
 
 	unread int // tensors of the folder that are of its pictures or sound
 

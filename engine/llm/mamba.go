@@ -11,14 +11,14 @@ import (
 
 // Mamba-2, whose layers have nothing else.
 var mamba2 = family{
-	Family: ggufhub.Family{Type: "mamba2", Architecture: "mamba2", Attentionless: true, Width: "head_dim", Changes: ggufhub.Mamba, Tells: map[string]string{"use_conv_bias": "blk.*.ssm_conv1d.bias"},
-		Keys: map[string]string{
-			"ssm.conv_kernel": "conv_kernel", "ssm.state_size": "state_size", "ssm.time_step_rank": "num_heads", "ssm.group_count": "n_groups",
-			"attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
+	Family: ggufhub.Family{Type: "mamba2", Architecture: "mamba2", Attentionless: true, Width: "head_dim", Changes: ggufhub.Mamba, Tells: ggufhub.Pairs{{"use_conv_bias", "blk.*.ssm_conv1d.bias"}},
+		Keys: ggufhub.Pairs{
+			{"ssm.conv_kernel", "conv_kernel"}, {"ssm.state_size", "state_size"}, {"ssm.time_step_rank", "num_heads"}, {"ssm.group_count", "n_groups"},
+			{"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
 		}},
 	class:     "Mamba2ForCausalLM",
 	unadapted: []string{"out_proj"},
-	names:     map[string]string{"model": "backbone", "embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm"},
+	names:     ggufhub.Pairs{{"model", "backbone"}, {"embed_tokens", "embeddings"}, {"norm", "norm_f"}, {"input_layernorm", "norm"}},
 	read: func(s settings, c *Config) {
 		c.Eps, c.Single = s.Number("layer_norm_epsilon", 1e-5), make([]bool, min(max(c.Layers, 0), 1<<20))
 		bias := s.Bool("use_bias", false)
@@ -34,12 +34,12 @@ var mamba2 = family{
 // Falcon-H1, whose layers have attention and a state side by side, and factors of both.
 var falconH1 = family{
 	Family: ggufhub.Family{Type: "falcon_h1", Architecture: "falcon-h1", Width: "mamba_d_head", Changes: ggufhub.Baked, Keys: mambaMetadata,
-		Tells: map[string]string{"mamba_conv_bias": "blk.*.ssm_conv1d.bias", "mamba_rms_norm": "blk.0.ssm_norm.weight"},
+		Tells: ggufhub.Pairs{{"mamba_conv_bias", "blk.*.ssm_conv1d.bias"}, {"mamba_rms_norm", "blk.0.ssm_norm.weight"}},
 		Knows: map[string]any{"mamba_norm_before_gate": false}},
 	class:     "FalconH1ForCausalLM",
 	unadapted: []string{"out_proj"},
 	folded:    true,
-	names:     map[string]string{"mixer": "mamba", "mlp": "feed_forward", "post_attention_layernorm": "pre_ff_layernorm", "norm": "final_layernorm"},
+	names:     ggufhub.Pairs{{"mixer", "mamba"}, {"mlp", "feed_forward"}, {"post_attention_layernorm", "pre_ff_layernorm"}, {"norm", "final_layernorm"}},
 	read: func(s settings, c *Config) {
 		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5)
 		s.biases(c, false)
@@ -80,17 +80,17 @@ var bamba = family{
 }
 
 // mambaMetadata are the metadata of Mamba-2 beside attention.
-var mambaMetadata = map[string]string{
-	"ssm.conv_kernel": "mamba_d_conv", "ssm.state_size": "mamba_d_state", "ssm.time_step_rank": "mamba_n_heads", "ssm.group_count": "mamba_n_groups",
+var mambaMetadata = ggufhub.Pairs{
+	{"ssm.conv_kernel", "mamba_d_conv"}, {"ssm.state_size", "mamba_d_state"}, {"ssm.time_step_rank", "mamba_n_heads"}, {"ssm.group_count", "mamba_n_groups"},
 }
 
-var graniteNames = map[string]string{"mixer": "mamba", "mlp": "shared_mlp", "gate_up_proj": "input_linear", "down_proj": "output_linear", "gate": "router"}
+var graniteNames = ggufhub.Pairs{{"mixer", "mamba"}, {"mlp", "shared_mlp"}, {"gate_up_proj", "input_linear"}, {"down_proj", "output_linear"}, {"gate", "router"}}
 
 // Granite 4, whose layers have attention or a state, and mostly experts beside a feed-forward layer.
 var graniteHybrid = family{
 	Family: ggufhub.Family{Type: "granitemoehybrid", Architecture: "granitehybrid", Interleaved: true, State: "linear_attention", Width: "mamba_d_head", Finetuned: true,
 		Changes: ggufhub.MambaHalves, Keys: with(graniteShared.Keys, mambaMetadata), Knows: map[string]any{"num_local_experts": 0},
-		Tells: map[string]string{"attention_bias": "blk.*.attn_q.bias", "mamba_conv_bias": "blk.*.ssm_conv1d.bias"}},
+		Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}, {"mamba_conv_bias", "blk.*.ssm_conv1d.bias"}}},
 	class:  "GraniteMoeHybridForCausalLM",
 	names:  graniteNames,
 	files:  graniteMoe.files,
@@ -108,7 +108,7 @@ var graniteHybrid = family{
 // Granite with experts beside a feed-forward layer.
 var graniteShared = family{
 	Family: ggufhub.Family{Type: "granitemoeshared", Architecture: "granitemoe", Interleaved: true, Tells: biasTells, Says: map[string]uint32{"expert_shared_feed_forward_length": 0},
-		Changes: ggufhub.Halves, Keys: with(granite.Keys, map[string]string{"expert_shared_feed_forward_length": "shared_intermediate_size"})},
+		Changes: ggufhub.Halves, Keys: with(granite.Keys, ggufhub.Pairs{{"expert_shared_feed_forward_length", "shared_intermediate_size"}})},
 	class:  "GraniteMoeSharedForCausalLM",
 	names:  graniteNames,
 	files:  graniteMoe.files,
@@ -184,17 +184,17 @@ var graniteMoeSWA = family{
 // Nemotron-H, whose layers are each a state, attention, a feed-forward layer or experts.
 var nemotronH = family{
 	Family: ggufhub.Family{Type: "nemotron_h", Architecture: "nemotron_h", MixedArchitecture: "nemotron_h_moe", State: "linear_attention", Kinds: "layers_block_type",
-		Width: "mamba_head_dim", Finetuned: true, Interleaved: true, Changes: ggufhub.Mamba, Tells: map[string]string{"use_conv_bias": "blk.*.ssm_conv1d.bias"},
-		Keys: with(deepKeys, map[string]string{
-			"ssm.conv_kernel": "conv_kernel", "ssm.state_size": "ssm_state_size", "ssm.time_step_rank": "mamba_num_heads", "ssm.group_count": "n_groups",
-			"attention.layer_norm_epsilon": "layer_norm_epsilon", "attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
-			"expert_shared_feed_forward_length": "moe_shared_expert_intermediate_size", "moe_latent_size": "moe_latent_size",
+		Width: "mamba_head_dim", Finetuned: true, Interleaved: true, Changes: ggufhub.Mamba, Tells: ggufhub.Pairs{{"use_conv_bias", "blk.*.ssm_conv1d.bias"}},
+		Keys: with(deepKeys, ggufhub.Pairs{
+			{"ssm.conv_kernel", "conv_kernel"}, {"ssm.state_size", "ssm_state_size"}, {"ssm.time_step_rank", "mamba_num_heads"}, {"ssm.group_count", "n_groups"},
+			{"attention.layer_norm_epsilon", "layer_norm_epsilon"}, {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
+			{"expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"}, {"moe_latent_size", "moe_latent_size"},
 		})},
 	class:     "NemotronHForCausalLM",
 	unadapted: []string{"out_proj"},
-	names: map[string]string{
-		"embed_tokens": "embeddings", "norm": "norm_f", "input_layernorm": "norm", "post_attention_layernorm": "norm", "self_attn": "mixer", "mlp": "mixer",
-		"shared_expert": "shared_experts",
+	names: ggufhub.Pairs{
+		{"embed_tokens", "embeddings"}, {"norm", "norm_f"}, {"input_layernorm", "norm"}, {"post_attention_layernorm", "norm"}, {"self_attn", "mixer"}, {"mlp", "mixer"},
+		{"shared_expert", "shared_experts"},
 	},
 	files: []string{"model.", "backbone."},
 	ahead: true,

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
@@ -55,28 +54,22 @@ func (s settings) deepSeek(c *Config, dense int, normalise bool) {
 
 // deepKeys are metadata of such mixtures, and sigmoids what they say of a router's scores.
 var (
-	deepKeys = map[string]string{
-		"leading_dense_block_count": "first_k_dense_replace", "expert_shared_count": "n_shared_experts", "expert_weights_scale": "routed_scaling_factor",
-		"expert_weights_norm": "norm_topk_prob", "expert_group_count": "n_group", "expert_group_used_count": "topk_group",
+	deepKeys = ggufhub.Pairs{
+		{"leading_dense_block_count", "first_k_dense_replace"}, {"expert_shared_count", "n_shared_experts"}, {"expert_weights_scale", "routed_scaling_factor"},
+		{"expert_weights_norm", "norm_topk_prob"}, {"expert_group_count", "n_group"}, {"expert_group_used_count", "topk_group"},
 	}
 	sigmoids = map[string]uint32{"expert_gating_func": 2}
 )
 
-// with are metadata and more of them.
-func with(keys map[string]string, more ...map[string]string) map[string]string {
-	all := maps.Clone(keys)
-	for _, m := range more {
-		maps.Copy(all, m)
-	}
-	return all
-}
+// with are several lists of pairs, of which the later ones count.
+func with(lists ...ggufhub.Pairs) ggufhub.Pairs { return slices.Concat(lists...) }
 
 // GLM 4.5 to 4.7, of which half of each head turns.
 var glm4Moe = family{
 	Family: ggufhub.Family{Type: "glm4_moe", Partial: 0.5, Architecture: "glm4moe", Says: sigmoids, Keys: deepKeys, Knows: map[string]any{"first_k_dense_replace": 0},
-		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias", "use_qk_norm": "blk.0.attn_q_norm.weight"}},
+		Tells: ggufhub.Pairs{{"attention_bias", "blk.0.attn_q.bias"}, {"use_qk_norm", "blk.0.attn_q_norm.weight"}}},
 	class: "Glm4MoeForCausalLM",
-	names: map[string]string{"shared_expert": "shared_experts"},
+	names: ggufhub.Pairs{{"shared_expert", "shared_experts"}},
 	ahead: true,
 	read: func(s settings, c *Config) {
 		s.deepSeek(c, 1, true)
@@ -100,14 +93,14 @@ var solarOpen = family{
 
 // ERNIE 4.5 with experts in some layers.
 var ernieMoe = family{
-	Family: ggufhub.Family{Type: "ernie4_5_moe", Theta: 5e5, Architecture: "ernie4_5-moe", Tells: map[string]string{"use_bias": "blk.0.attn_q.bias"},
-		Keys: map[string]string{
-			"expert_count": "moe_num_experts", "expert_used_count": "moe_k", "expert_feed_forward_length": "moe_intermediate_size",
-			"expert_shared_count": "moe_num_shared_experts", "expert_shared_feed_forward_length": "moe_intermediate_size",
-			"leading_dense_block_count": "moe_layer_start_index", "interleave_moe_layer_step": "moe_layer_interval",
+	Family: ggufhub.Family{Type: "ernie4_5_moe", Theta: 5e5, Architecture: "ernie4_5-moe", Tells: ggufhub.Pairs{{"use_bias", "blk.0.attn_q.bias"}},
+		Keys: ggufhub.Pairs{
+			{"expert_count", "moe_num_experts"}, {"expert_used_count", "moe_k"}, {"expert_feed_forward_length", "moe_intermediate_size"},
+			{"expert_shared_count", "moe_num_shared_experts"}, {"expert_shared_feed_forward_length", "moe_intermediate_size"},
+			{"leading_dense_block_count", "moe_layer_start_index"}, {"interleave_moe_layer_step", "moe_layer_interval"},
 		}},
 	class:       "Ernie4_5_MoeForCausalLM",
-	names:       map[string]string{"shared_expert": "shared_experts"},
+	names:       ggufhub.Pairs{{"shared_expert", "shared_experts"}},
 	files:       []string{".gate.e_score_correction_bias", ".moe_statics.e_score_correction_bias"},
 	interleaved: true,
 	ahead:       true,
@@ -139,7 +132,7 @@ var ernieMoe = family{
 var dots1 = family{
 	Family: ggufhub.Family{Type: "dots1", Architecture: "dots1", Says: sigmoids, Keys: deepKeys, Tells: biasTells, Layers: true},
 	class:  "Dots1ForCausalLM",
-	names:  map[string]string{"shared_expert": "shared_experts"},
+	names:  ggufhub.Pairs{{"shared_expert", "shared_experts"}},
 	read: func(s settings, c *Config) {
 		s.deepSeek(c, 0, false)
 		s.biases(c, false)
@@ -155,7 +148,7 @@ var dots1 = family{
 var graniteMoe = family{
 	Family: ggufhub.Family{Type: "granitemoe", Architecture: "granitemoe", Interleaved: true, Tells: biasTells, Keys: granite.Keys},
 	class:  "GraniteMoeForCausalLM",
-	names:  map[string]string{"mlp": "block_sparse_moe", "gate": "router"},
+	names:  ggufhub.Pairs{{"mlp", "block_sparse_moe"}, {"gate", "router"}},
 	files:  []string{".experts.gate_up_proj", ".input_linear.weight", ".experts.down_proj", ".output_linear.weight", ".router.", ".router.layer."},
 	joined: true,
 	read: func(s settings, c *Config) {
@@ -167,12 +160,12 @@ var graniteMoe = family{
 // Hunyuan's models with experts, of which all tokens have one as wide as the others.
 var hunyuanMoe = family{
 	Family: ggufhub.Family{Type: "hunyuan_v1_moe", Architecture: "hunyuan-moe", Tells: biasTells, Says: map[string]uint32{"expert_shared_count": 1},
-		Keys: map[string]string{
-			"expert_count": "num_experts", "expert_used_count": "moe_topk", "expert_feed_forward_length": "intermediate_size",
-			"expert_shared_feed_forward_length": "intermediate_size",
+		Keys: ggufhub.Pairs{
+			{"expert_count", "num_experts"}, {"expert_used_count", "moe_topk"}, {"expert_feed_forward_length", "intermediate_size"},
+			{"expert_shared_feed_forward_length", "intermediate_size"},
 		}},
 	class: "HunYuanMoEV1ForCausalLM",
-	names: map[string]string{"q_norm": "query_layernorm", "k_norm": "key_layernorm", "gate": "gate.wg", "shared_expert": "shared_mlp"},
+	names: ggufhub.Pairs{{"q_norm", "query_layernorm"}, {"k_norm", "key_layernorm"}, {"gate", "gate.wg"}, {"shared_expert", "shared_mlp"}},
 	read: func(s settings, c *Config) {
 		hunyuan.read(s, c)
 		c.Mixture = Mixture{Experts: s.Int("num_experts", 1), TopK: s.same("moe_topk", 1), Hidden: c.Hidden, Normalise: true, Shared: c.Hidden}
@@ -205,7 +198,7 @@ var flexOlmo = family{
 // Qwen 3 with experts.
 var qwen3Moe = family{
 	Family: ggufhub.Family{Type: "qwen3_moe", Architecture: "qwen3moe", Layers: true, Knows: map[string]any{"norm_topk_prob": true},
-		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}},
+		Tells: ggufhub.Pairs{{"attention_bias", "blk.0.attn_q.bias"}}},
 	class: "Qwen3MoeForCausalLM",
 	read: func(s settings, c *Config) {
 		m := s.mixture(c, 0.001)
@@ -223,7 +216,7 @@ var qwen3Moe = family{
 // Mellum 2, which is Qwen 3 with experts whose windows turn by rates of their own.
 var mellum = family{
 	Family: ggufhub.Family{Type: "mellum", Theta: 5e5, LocalTheta: 10000, Architecture: "mellum", Layers: true, Knows: map[string]any{"norm_topk_prob": true},
-		Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}},
+		Tells: ggufhub.Pairs{{"attention_bias", "blk.0.attn_q.bias"}}},
 	class: "MellumForCausalLM",
 	kinds: true,
 	ahead: true,
@@ -242,7 +235,7 @@ var mellum = family{
 
 // Qwen 1.5 and 2 with experts, of which all tokens have one.
 var qwen2Moe = family{
-	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Changes: ggufhub.RowGate, Tells: map[string]string{"qkv_bias": "blk.0.attn_q.bias"}},
+	Family: ggufhub.Family{Type: "qwen2_moe", Architecture: "qwen2moe", Layers: true, Changes: ggufhub.RowGate, Tells: ggufhub.Pairs{{"qkv_bias", "blk.0.attn_q.bias"}}},
 	class:  "Qwen2MoeForCausalLM",
 	read: func(s settings, c *Config) {
 		m := s.mixture(c, 0.001)
@@ -271,9 +264,10 @@ var mixtral = family{
 
 // Phi 3.5 MoE, whose router chooses one expert after the other.
 var phiMoE = family{
-	Family: ggufhub.Family{Type: "phimoe", Theta: 1e6},
-	class:  "PhimoeForCausalLM",
-	files:  mixtral.files,
+	Family: ggufhub.Family{Type: "phimoe", Theta: 1e6, Architecture: "phimoe", SaysWindow: true, SaysContext: true,
+		Tells: ggufhub.Pairs{{"attention_bias", "blk.0.attn_q.bias"}, {"lm_head_bias", "output.bias"}}},
+	class: "PhimoeForCausalLM",
+	files: mixtral.files,
 	read: func(s settings, c *Config) {
 		s.mixture(c, 0.001).Near = 2 * s.Number("router_jitter_noise", 0.01)
 		s.biases(c, false)
@@ -284,7 +278,7 @@ var phiMoE = family{
 
 // MiniMax-M2.
 var miniMaxM2 = family{
-	Family: ggufhub.Family{Type: "minimax_m2", Theta: 5e6, Architecture: "minimax-m2", Says: sigmoids, Keys: map[string]string{"expert_feed_forward_length": "intermediate_size"}},
+	Family: ggufhub.Family{Type: "minimax_m2", Theta: 5e6, Architecture: "minimax-m2", Says: sigmoids, Keys: ggufhub.Pairs{{"expert_feed_forward_length", "intermediate_size"}}},
 	class:  "MiniMaxM2ForCausalLM",
 	files: []string{".mlp.gate.e_score_correction_bias", ".block_sparse_moe.e_score_correction_bias", ".mlp.", ".block_sparse_moe.",
 		".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
@@ -314,9 +308,9 @@ func (s settings) sparseKinds(c *Config, first int) {
 // Hy3, which is Qwen 3 with the experts of DeepSeek V3 in other words.
 var hy3 = family{
 	Family: ggufhub.Family{Type: "hy_v3", Architecture: "hy_v3", Says: sigmoids, Tells: biasTells,
-		Keys: map[string]string{"expert_weights_scale": "router_scaling_factor"}, Sparse: true},
+		Keys: ggufhub.Pairs{{"expert_weights_scale", "router_scaling_factor"}}, Sparse: true},
 	class: "HYV3ForCausalLM",
-	names: map[string]string{"shared_expert": "shared_experts"},
+	names: ggufhub.Pairs{{"shared_expert", "shared_experts"}},
 	files: []string{".mlp.gate.e_score_correction_bias", ".mlp.expert_bias", ".mlp.gate.weight", ".mlp.router.gate.weight",
 		".mlp.shared_experts.", ".mlp.shared_mlp."},
 	ahead: true,

@@ -7,11 +7,12 @@ import (
 
 // OLMo, whose norms have no weights.
 var olmo1 = family{
-	Family: ggufhub.Family{Type: "olmo"},
+	Family: ggufhub.Family{Type: "olmo", Architecture: "olmo", Interleaved: true, Tells: biasTells, Keys: with(epsKey, ggufhub.Pairs{{"attention.clamp_kqv", "clip_qkv"}})},
 	class:  "OlmoForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
-		c.MLPBias, c.LayerNorm, c.BareNorm, c.Eps, c.Clip = false, true, true, 1e-5, s.Number("clip_qkv", 0)
+		s.layerNorm(c, "layer_norm_eps", false) // which only files say
+		c.MLPBias, c.BareNorm, c.Clip = false, true, s.Number("clip_qkv", 0)
 	},
 }
 
@@ -59,11 +60,12 @@ var exaone4 = family{
 
 // K-EXAONE, which is EXAONE 4 with experts, and norms before its parts.
 var exaoneMoe = family{
-	Family: ggufhub.Family{Type: "exaone_moe"},
-	class:  "ExaoneMoeForCausalLM",
-	names:  map[string]string{"shared_expert": "shared_experts"},
-	files:  []string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"},
-	ahead:  true,
+	Family: ggufhub.Family{Type: "exaone_moe", Architecture: "exaone-moe", Layers: true, Sparse: true, Unscaled: true, Says: sigmoids,
+		Keys: with(deepKeys, ggufhub.Pairs{{"expert_shared_count", "num_shared_experts"}})},
+	class: "ExaoneMoeForCausalLM",
+	names: ggufhub.Pairs{{"shared_expert", "shared_experts"}},
+	files: []string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"},
+	ahead: true,
 	read: func(s settings, c *Config) {
 		exaone4.read(s, c)
 		s.deepSeek(c, 0, true)

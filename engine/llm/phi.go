@@ -2,12 +2,15 @@ package llm
 
 import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
+// epsKey is the setting of LayerNorms in the metadata.
+var epsKey = ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}}
+
 // Phi 1, 1.5 and 2.
 var phi = family{
-	Family: ggufhub.Family{Type: "phi", Partial: 0.5, Architecture: "phi2", Keys: map[string]string{"attention.layer_norm_epsilon": "layer_norm_eps"}},
+	Family: ggufhub.Family{Type: "phi", Partial: 0.5, Architecture: "phi2", Keys: epsKey},
 	class:  "PhiForCausalLM",
-	names: map[string]string{
-		"o_proj": "dense", "up_proj": "fc1", "down_proj": "fc2", "norm": "final_layernorm", "q_norm": "q_layernorm", "k_norm": "k_layernorm",
+	names: ggufhub.Pairs{
+		{"o_proj", "dense"}, {"up_proj", "fc1"}, {"down_proj", "fc2"}, {"norm", "final_layernorm"}, {"q_norm", "q_layernorm"}, {"k_norm", "k_layernorm"},
 	},
 	read: func(s settings, c *Config) {
 		s.layerNorm(c, "layer_norm_eps", true)
@@ -25,5 +28,5 @@ var phi3 = family{
 		c.JoinedQKV, c.JoinedMLP = true, true
 		c.Window = s.Int("sliding_window", 0)
 	},
-	ropeKinds: map[string]string{"su": "longrope", "yarn": "longrope"},
+	ropeKinds: ggufhub.Pairs{{"su", "longrope"}, {"yarn", "longrope"}},
 }

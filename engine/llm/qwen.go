@@ -4,9 +4,9 @@ import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // Qwen 2 and 2.5.
 var qwen2 = family{
-	Family:    ggufhub.Family{Type: "qwen2", Architecture: "qwen2", Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}, Layers: true},
+	Family:    ggufhub.Family{Type: "qwen2", Architecture: "qwen2", Tells: ggufhub.Pairs{{"attention_bias", "blk.0.attn_q.bias"}}, Layers: true},
 	class:     "Qwen2ForCausalLM",
-	ropeKinds: map[string]string{"mrope": "default"}, // of texts
+	ropeKinds: ggufhub.Pairs{{"mrope", "default"}}, // of texts
 	read: func(s settings, c *Config) {
 		c.QKVBias = true
 		qwenWindow(s, c)
@@ -15,9 +15,9 @@ var qwen2 = family{
 
 // Qwen 3.
 var qwen3 = family{
-	Family:    ggufhub.Family{Type: "qwen3", Architecture: "qwen3", Tells: map[string]string{"attention_bias": "blk.0.attn_q.bias"}, Layers: true},
+	Family:    ggufhub.Family{Type: "qwen3", Architecture: "qwen3", Tells: ggufhub.Pairs{{"attention_bias", "blk.0.attn_q.bias"}}, Layers: true},
 	class:     "Qwen3ForCausalLM",
-	ropeKinds: map[string]string{"mrope": "default"}, // of texts
+	ropeKinds: ggufhub.Pairs{{"mrope", "default"}}, // of texts
 	read: func(s settings, c *Config) {
 		c.QKNorm = true
 		c.HeadDim = s.Int("head_dim", 128)

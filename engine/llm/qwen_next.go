@@ -3,17 +3,17 @@ package llm
 import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 
 // deltaMetadata are the metadata of gated delta nets.
-var deltaMetadata = map[string]string{
-	"ssm.conv_kernel": "linear_conv_kernel_dim", "ssm.state_size": "linear_key_head_dim", "ssm.group_count": "linear_num_key_heads",
-	"ssm.time_step_rank": "linear_num_value_heads",
+var deltaMetadata = ggufhub.Pairs{
+	{"ssm.conv_kernel", "linear_conv_kernel_dim"}, {"ssm.state_size", "linear_key_head_dim"}, {"ssm.group_count", "linear_num_key_heads"},
+	{"ssm.time_step_rank", "linear_num_value_heads"},
 }
 
 // Qwen 3 Next, most of whose layers are gated delta nets.
 var qwen3Next = family{
 	Family: ggufhub.Family{Type: "qwen3_next", Partial: 0.25, Architecture: "qwen3next", PlusOne: true, State: "linear_attention", Interval: 4, Width: "linear_value_head_dim", Changes: ggufhub.Delta,
-		Keys: deltaMetadata, Tells: map[string]string{"attention_bias": "blk.*.attn_q.bias"}, Knows: map[string]any{"norm_topk_prob": true}},
+		Keys: deltaMetadata, Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}}, Knows: map[string]any{"norm_topk_prob": true}},
 	class: "Qwen3NextForCausalLM",
-	names: map[string]string{"mixer": "linear_attn"},
+	names: ggufhub.Pairs{{"mixer", "linear_attn"}},
 	ahead: true,
 	read: func(s settings, c *Config) {
 		qwenDelta(s, c, 2)
@@ -26,10 +26,10 @@ var qwen3Next = family{
 // Qwen 3.5.
 var qwen35 = family{
 	Family: ggufhub.Family{Type: "qwen3_5_text", Partial: 0.25, Architecture: "qwen35", PlusOne: true, State: "linear_attention", Interval: 4, Width: "linear_value_head_dim", Changes: ggufhub.Tiled,
-		Keys: deltaMetadata, Tells: map[string]string{"attention_bias": "blk.*.attn_q.bias"}, Sections: []int32{11, 11, 10, 0}},
+		Keys: deltaMetadata, Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}}, Sections: []int32{11, 11, 10, 0}},
 	class:     "Qwen3_5ForCausalLM",
-	names:     map[string]string{"mixer": "linear_attn"},
-	ropeKinds: map[string]string{"mrope": "default"}, // of texts
+	names:     ggufhub.Pairs{{"mixer", "linear_attn"}},
+	ropeKinds: ggufhub.Pairs{{"mrope", "default"}}, // of texts
 	ahead:     true,
 	read:      func(s settings, c *Config) { qwenDelta(s, c, 4) },
 }
@@ -37,10 +37,10 @@ var qwen35 = family{
 // Qwen 3.5 with experts in all layers.
 var qwen35Moe = family{
 	Family: ggufhub.Family{Type: "qwen3_5_moe_text", Partial: 0.25, Architecture: "qwen35moe", PlusOne: true, State: "linear_attention", Interval: 4, Width: "linear_value_head_dim", Changes: ggufhub.Tiled,
-		Keys: deltaMetadata, Tells: map[string]string{"attention_bias": "blk.*.attn_q.bias"}, Sections: []int32{11, 11, 10, 0}},
+		Keys: deltaMetadata, Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}}, Sections: []int32{11, 11, 10, 0}},
 	class:     "Qwen3_5MoeForCausalLM",
-	names:     map[string]string{"mixer": "linear_attn"},
-	ropeKinds: map[string]string{"mrope": "default"}, // of texts
+	names:     ggufhub.Pairs{{"mixer", "linear_attn"}},
+	ropeKinds: ggufhub.Pairs{{"mrope", "default"}}, // of texts
 	ahead:     true,
 	read: func(s settings, c *Config) {
 		qwenDelta(s, c, 2)

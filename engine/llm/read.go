@@ -260,7 +260,7 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
 	}
 	names := c.names()
-	inner := cmp.Or(names["model"], "model") + "."
+	inner := cmp.Or(names.Of("model"), "model") + "."
 	if first := rename(names, "model.embed_tokens") + ".weight"; w.Stored == nil && !w.Has(first) && w.Has(strings.TrimPrefix(first, inner)) { // the model without its head
 		w.Stored = func(name string) string { return strings.TrimPrefix(name, inner) }
 	}
@@ -273,6 +273,7 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 		}
 	}
 	f, _ := familyOf(c.Family)
+	f.conv1D = f.conv1D && !s.gguf
 	m := build(c, &reader{c, w, f, parts}, func(b *Block) {
 		if parts != nil && w.Err() == nil {
 			b.spread(parts)

@@ -19,6 +19,7 @@ type source struct {
 	files   map[string][]byte
 	weights *pretrained.Weights
 	close   func()
+	gguf    bool // it is a file
 
 	// Of a folder with a model of pictures or sound only the tensors with the prefix are read, and the output
 	// matrix, head.
@@ -41,7 +42,13 @@ func openSource(ctx context.Context, path string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{path: file, files: m.Files, weights: pretrained.WeightsOf(ctx, file, m, m.Names()), close: func() { m.Close() }}, nil
+	s := &source{path: file, files: m.Files, weights: pretrained.WeightsOf(ctx, file, m, m.Names()), close: func() { m.Close() }, gguf: true}
+	s.files[configFile], err = pretrained.Changed(s.files[configFile], func(keys map[string]any) {
+		kind, _ := keys["model_type"].(string)
+		f, _ := familyOf(kind)
+		f.call(keys)
+	})
+	return s, err
 }
 
 // ggufAt is the GGUF file that a path means, "" if it means a folder.

@@ -42,7 +42,7 @@ func (m *Model) Unadapted() (layers []string, mlx string) {
 	switch {
 	case f.folded:
 		mlx = f.Type + ", which mlx-lm computes otherwise: it multiplies other weights by the factors than transformers does"
-	case f.names["layers"] != "" || f.Type == gptNeoX.Type:
+	case f.names.Of("layers") != "" || f.Type == gptNeoX.Type:
 		mlx = f.Type + ", whose layers mlx-lm calls otherwise than transformers"
 	}
 	return f.unadapted, mlx

@@ -31,7 +31,9 @@ NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen
          "stablelm-parallel", "jais2", "qwen3_moe", "qwen2_moe", "mixtral", "olmoe",
          "cohere-norms", "gpt_oss", "deepseek_v2", "deepseek_v3", "lfm2", "falcon_h1", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text",
          "mamba2", "granitemoe", "granitemoeshared", "granitemoehybrid", "nemotron_h-experts", "glm4_moe", "dots1", "hunyuan_v1_moe",
-         "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2", "hy_v3-some", "mellum", "solar_open", "glm4_moe_lite", "exaone-3"]
+         "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2", "hy_v3-some", "mellum", "solar_open", "glm4_moe_lite", "exaone-3",
+         "gpt2", "gpt_bigcode", "gpt_neox", "falcon", "falcon-norms", "olmo", "olmo-clip", "exaone_moe", "glm-narrow", "internlm3-linear", "iquestcoder",
+         "phimoe-bias", "youtu", "gemma4", "gemma4-experts", "gemma4-same"]
 TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
 
 
@@ -59,7 +61,7 @@ def convert(llama_cpp, folder, out, kind="f32", words=None):
     kind = {"f32": gguf.LlamaFileType.ALL_F32, "f16": gguf.LlamaFileType.MOSTLY_F16, "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0}[kind]
     patched.no_mtp = True
     published = json.loads((pathlib.Path(folder) / "config.json").read_text())  # of which transformers leaves out what has another name for it
-    hparams |= {key: published[key] for key in ("activation_function", "first_k_dense_replace", "partial_rotary_factor") if key in published}
+    hparams |= {key: published[key] for key in ("activation_function", "first_k_dense_replace", "original_max_position_embeddings", "partial_rotary_factor", "rotary_pct") if key in published}
     m = patched(pathlib.Path(folder), kind, pathlib.Path(out), eager=True, hparams=hparams)
     m.write()
 
@@ -88,6 +90,18 @@ def as_published(c):
             c.update(activation_function=c["hidden_act"], architectures=["ExaoneForCausalLM"])
         case "minimax_m2":
             c.update(scoring_func="sigmoid", rotary_dim=c["head_dim"])
+        case "exaone_moe":
+            c["scoring_func"] = "sigmoid"
+        case "falcon" if c["multi_query"] and not c["new_decoder_architecture"]:
+            c["num_kv_heads"] = 1
+        case "glm":
+            c.update(seq_length=c["max_position_embeddings"], layernorm_epsilon=c["rms_norm_eps"], attention_dim=c["head_dim"])
+        case "gpt2":
+            c["n_ctx"] = c["n_positions"]
+        case "gpt_neox":
+            c["rotary_pct"] = c["rope_parameters"].get("partial_rotary_factor", 1.0)
+        case "phimoe":
+            c.update(architectures=["PhiMoEForCausalLM"], original_max_position_embeddings=c["max_position_embeddings"])
         case "hunyuan_v1_moe":
             for key, x in {"moe_intermediate_size": c["intermediate_size"], "moe_topk": c["moe_topk"], "num_shared_expert": 1}.items():
                 c[key] = [x] * layers if isinstance(x, int) else x
@@ -150,11 +164,11 @@ def dequantised(folder, path):
 
 
 def words(llama_cpp):
-    """Two tokenizers in models of 8, and what llama.cpp makes of texts."""
+    """Three tokenizers in models of 8, and what llama.cpp makes of texts."""
     import llama_cpp as binding
     import sentencepiece
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-    from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast, Qwen2Config
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import AutoModelForCausalLM, Gemma4TextConfig, LlamaConfig, PreTrainedTokenizerFast, Qwen2Config
     random.seed(1)
     corpus = [" ".join(random.choice("the quick brown fox jumps over lazy dogs and 12 345 cats it's isn't Zürich 名古屋 naïve".split())
                        for _ in range(12)) for _ in range(300)]
@@ -186,6 +200,25 @@ def words(llama_cpp):
         AutoModelForCausalLM.from_config(config).save_pretrained(folder)
         convert(llama_cpp, folder, OUT / "words-spm.gguf", "q8_0", "default")
         expected["words-spm"] = tokens(binding, OUT / "words-spm.gguf")
+    with tempfile.TemporaryDirectory() as folder:  # Gemma 4's, of pairs of characters in a list
+        t = Tokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+        t.normalizer = normalizers.Replace(" ", "▁")
+        t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+        special, each = ["<pad>", "<eos>", "<bos>", "<unk>", "<|channel>"], [f"<0x{i:02X}>" for i in range(256)]
+        t.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
+        t.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=480, special_tokens=special + each))
+        t.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+        t.post_processor = processors.TemplateProcessing(single="<bos> $A", pair="<bos> $A $B", special_tokens=[("<bos>", 2)])
+        content = json.loads(t.to_str())
+        content["added_tokens"] = [a for a in content["added_tokens"] if a["content"] in special]
+        fast = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(content)), pad_token="<pad>", eos_token="<eos>", bos_token="<bos>", unk_token="<unk>")
+        fast.save_pretrained(folder)
+        kinds = ["sliding_attention", "full_attention"]
+        config = Gemma4TextConfig(vocab_size=len(fast), hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, layer_types=kinds, head_dim=16,
+                                  global_head_dim=32, hidden_size_per_layer_input=0, num_kv_shared_layers=0, bos_token_id=2, eos_token_id=1, pad_token_id=0)
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+        convert(llama_cpp, folder, OUT / "words-gemma4.gguf", "q8_0", "default")
+        expected["words-gemma4"] = tokens(binding, OUT / "words-gemma4.gguf")
     (OUT / "words.json").write_text(json.dumps({"texts": TEXTS, "tokens": expected}, ensure_ascii=False))
 
 
@@ -216,7 +249,7 @@ def check(paths):
             name = os.path.basename(path)
             print(f"{name}: {difference:.2g}")
             # GELU is a table in f16, products with codes round the other factor to 8 bits, and the states of Nemotron-H have no least step there.
-            if not difference <= (3e-2 if name.startswith("q8") or name.startswith("q4") else 2e-3 if name.startswith("gemma") or "nemotron" in name or name.startswith("phi") or name.startswith("starcoder") else 1e-4):
+            if not difference <= (3e-2 if name.startswith("q8") or name.startswith("q4") else 2e-3 if name.startswith(("gemma", "phi", "starcoder", "falcon", "gpt2", "gpt_bigcode", "gpt_neox")) or "nemotron" in name else 1e-4):
                 wrong.append(name)
     if wrong:
         sys.exit(f"scores differ: {wrong}")

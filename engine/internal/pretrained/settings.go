@@ -120,10 +120,10 @@ func (s *Settings) Has(key string) bool {
 }
 
 // Alias lets keys have the values of others, which folders have in their place.
-func (s *Settings) Alias(names map[string]string) {
-	for key, other := range names {
-		if raw, ok := s.keys[other]; ok {
-			s.keys[key] = raw
+func (s *Settings) Alias(names [][2]string) {
+	for _, p := range names {
+		if raw, ok := s.keys[p[1]]; ok {
+			s.keys[p[0]] = raw
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (m *Model) own(key string) string { return m.arch + "." + key }
 func (m *Model) config() map[string]any {
 	k := map[string]any{"tie_word_embeddings": !m.has("output.weight"), "torch_dtype": m.dtype()}
 	for _, key := range m.file.Keys() {
-		if field, ok := gguf.ConfigField(key); ok && strings.HasPrefix(key, m.own("")) {
+		if field, ok := gguf.ConfigField(key); ok && strings.HasPrefix(key, m.own("")) && !(m.family.Global && slices.Contains(ofKinds, field)) {
 			if k[field] = m.number(key, 0); k[field] == 0.0 && (m.family.Attentionless || m.family.State != "") {
 				delete(k, field) // what no layer has
 			}
@@ -139,28 +139,33 @@ func (m *Model) config() map[string]any {
 	if shape := m.shape("token_embd.weight"); len(shape) == 2 {
 		k["vocab_size"] = shape[0]
 	}
+	if m.family.Global {
+		m.global(k)
+	}
 	m.heads = m.count(k, "num_attention_heads", 1)
 	m.kvHeads = m.count(k, "num_key_value_heads", m.heads)
 	head := m.count(k, "head_dim", m.count(k, "hidden_size", 0)/m.heads)
 	if m.family.Latent {
 		head = m.latent(k)
-	} else if n := m.number(m.own("attention.value_length"), float64(head)); n != float64(head) {
-		m.fail(m.own("attention.value_length"), "got %v, want that of keys, %d", n, head)
+	} else if keys := m.number(m.own("attention.key_length"), float64(head)); m.number(m.own("attention.value_length"), keys) != keys {
+		m.fail(m.own("attention.value_length"), "got %v, want that of keys, %v", m.number(m.own("attention.value_length"), 0), keys)
 	}
 	k["head_dim"] = head
-	m.rope(k, head)
+	if !m.family.Global {
+		m.rope(k, head)
+	}
 	k["model_type"] = m.family.Type
-	for field, tensor := range m.family.Tells {
-		k[field] = m.tells(tensor)
+	for _, p := range m.family.Tells {
+		k[p[0]] = m.tells(p[1])
 	}
 	m.states(k)
-	for key, field := range m.family.Keys {
-		switch v := m.value(m.own(key)).(type) {
+	for _, p := range m.family.Keys {
+		switch v := m.value(m.own(p[0])).(type) {
 		case nil:
 		case bool:
-			k[field] = v
+			k[p[1]] = v
 		default:
-			k[field] = m.number(m.own(key), 0)
+			k[p[1]] = m.number(m.own(p[0]), 0)
 		}
 	}
 	for field, x := range m.family.Knows {

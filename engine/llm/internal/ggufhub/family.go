@@ -11,13 +11,17 @@ type Family struct {
 	Architecture string            // general.architecture of the file; "": there are only folders
 	Windowed     bool              // of several families with the architecture it is the one with a window
 	Interleaved  bool              // the halves of each head of q and k are interleaved in the file
+	Grouped      bool              // q, k and v of each head of keys stand together in folders, one after the other in files
+	Second       Second            // a tensor that files call otherwise where there is one more
 	PlusOne      bool              // the file has weights of norms plus 1
-	Tells        map[string]string // settings that are true where the file has that tensor
-	Keys         map[string]string // numbers and switches of the metadata, after the architecture, and settings that are the same
-	Yarn         map[string]string // the same for settings of yarn
+	Tells        Pairs             // settings that are true where the file has that tensor
+	Keys         Pairs             // numbers and switches of the metadata, after the architecture, and settings that are the same
+	Yarn         Pairs             // the same for settings of yarn
 	Says         map[string]uint32 // numbers of the metadata, by which alone a file of the family is known; 0: any
 	Changes      func() []Change   // tensors that files have in another form
 	Lists        []List            // weights of one number, which files have as lists of the metadata
+	Global       bool              // layers without a window have other heads than those with one, and each kind turns in its own way
+	Fused        bool              // gate and up of all experts are one tensor
 	Latent       bool              // keys and values are made of short vectors
 	Untruncated  bool              // yarn's bounds are fractions
 	Unscaled     bool              // a file says that nothing is scaled
@@ -48,6 +52,23 @@ type Family struct {
 	SaysWindow  bool    // a file says that there is no window: llama.cpp takes one that does not for an old converter's
 	SaysContext bool    // a file says the original context also where it is the context
 }
+
+// Pairs are words and what stands for them.
+type Pairs [][2]string
+
+// Of is what stands for a word, of several the last, and "" where nothing does.
+func (p Pairs) Of(word string) string {
+	for _, pair := range slices.Backward(p) {
+		if pair[0] == word {
+			return pair[1]
+		}
+	}
+	return ""
+}
+
+// A Second says that where a file has Tensor a folder calls Name what it otherwise calls Alone, and Setting
+// is 2, not 1.
+type Second struct{ Tensor, Alone, Name, Setting string }
 
 // A List is a list of the metadata with a number of each layer, which is a tensor of the folder's layer.
 type List struct {

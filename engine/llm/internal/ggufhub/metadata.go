@@ -57,8 +57,11 @@ func newFolder(families Families, files map[string][]byte, mixed bool) (*folder,
 		first := slices.Index(kinds, any("sparse"))
 		f.config["first_k_dense_replace"] = float64(max(0, first))
 	}
-	for key, field := range f.family.Keys {
-		v := f.config[field]
+	if f.family.Sparse {
+		f.metadata[f.arch+".expert_weights_norm"] = true
+	}
+	for _, p := range f.family.Keys {
+		key, v := p[0], f.config[p[1]]
 		if list, ok := v.([]any); ok && len(list) > 0 {
 			v = list[0] // the same for all layers
 		}
@@ -81,7 +84,6 @@ func newFolder(families Families, files map[string][]byte, mixed bool) (*folder,
 		f.metadata[f.arch+".rope.scaling.finetuned"] = f.config["position_embedding_type"] == "rope"
 	}
 	if f.family.Sparse {
-		f.metadata[f.arch+".expert_weights_norm"] = true
 		f.number("expert_shared_feed_forward_length", cmp.Or(f.setting("shared_expert_intermediate_size"), f.setting("moe_intermediate_size")*f.setting("num_shared_experts")))
 	}
 	if f.family.Unscaled {
@@ -99,7 +101,7 @@ func newFolder(families Families, files map[string][]byte, mixed bool) (*folder,
 
 // number adds a number: an integer, or a fraction for the keys that are one.
 func (f *folder) number(name string, x float64) {
-	fraction := strings.HasSuffix(name, "epsilon") || strings.HasSuffix(name, "scale") || strings.HasSuffix(name, "freq_base") || strings.HasSuffix(name, "softcapping") ||
+	fraction := strings.HasSuffix(name, "epsilon") || strings.HasSuffix(name, "scale") || strings.HasSuffix(name, "freq_base") || strings.HasSuffix(name, "clamp_kqv") || strings.HasSuffix(name, "softcapping") ||
 		strings.Contains(name, "rope.scaling.") && !strings.HasSuffix(name, "context_length") || strings.HasSuffix(name, "freq_base_swa")
 	switch {
 	case fraction:
@@ -151,6 +153,9 @@ func (f *folder) heads() {
 		} {
 			f.number("attention."+key, x)
 		}
+		if !f.experts {
+			f.number("expert_shared_count", 0) // which llama.cpp asks for all the same
+		}
 	}
 	for _, field := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
 		if x := f.setting(field); x != 0 {
@@ -163,6 +168,10 @@ func (f *folder) heads() {
 			local[i] = kind == "sliding_attention"
 		}
 		f.metadata[f.arch+".attention.sliding_window_pattern"] = local
+	}
+	if f.family.Global {
+		f.global()
+		return
 	}
 	f.rope(int(head))
 }
@@ -226,9 +235,9 @@ func (f *folder) scaling(kind string, all object, get func(fields ...string) flo
 		}
 		f.metadata[f.arch+".rope.scaling.type"] = kind
 		f.number("rope.scaling.factor", factor)
-		for key, field := range yarnKeys(f.family) {
-			if x := get(field); x != 0 {
-				f.number(key, x*f.family.yarnFactor(field))
+		for _, p := range yarnKeys(f.family) {
+			if x := get(p[1]); x != 0 {
+				f.number(p[0], x*f.family.yarnFactor(p[1]))
 			}
 		}
 	case "longrope", "su":

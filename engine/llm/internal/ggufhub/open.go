@@ -5,8 +5,8 @@
 // [Open] shows a file as a folder, and [Write] writes a folder as a file, as llama.cpp's own converter does.
 // Package llm reads and writes the one through the other, so that it knows one form only.
 //
-// Reading order: family.go, open.go, config.go and rope.go (settings), words.go (tokenizer); write.go,
-// metadata.go, vocabulary.go.
+// Reading order: family.go, open.go, config.go, rope.go and global.go (settings), words.go (tokenizer);
+// write.go, metadata.go, vocabulary.go.
 package ggufhub
 
 import (
@@ -82,7 +82,7 @@ func (m *Model) settings() {
 	for _, info := range m.file.Tensors() {
 		name := info.Name
 		if hub, ok := gguf.HubName(m.arch, info.Name); ok {
-			name = m.family.whole(hub)
+			name = m.family.whole(m.second(hub))
 		} else if isRope(info.Name) {
 			continue // a setting of the folder
 		}
@@ -108,6 +108,19 @@ func (m *Model) lists() {
 			m.listed["model.layers."+strconv.Itoa(i)+l.End] = tensor.Full(float64(x), []int{1}[:l.Rank]...)
 		}
 	}
+}
+
+// second is the folder's name of what files call as they call something else where there is only one.
+func (m *Model) second(hub string) string {
+	o := m.family.Second
+	if o.Tensor == "" {
+		return hub
+	}
+	if m.settled[o.Setting] = 1; m.has(o.Tensor) {
+		m.settled[o.Setting] = 2
+		hub = strings.Replace(hub, o.Alone, o.Name, 1)
+	}
+	return hub
 }
 
 // put adds a file of JSON.
@@ -188,8 +201,8 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 		return t, err
 	}
 	err = tensor.Try(func() {
-		if heads := m.turned(name); heads > 0 && fits(heads, info.Shape) {
-			t = turn(t, heads, 2).Eval()
+		if rows := m.family.rows(name, m.heads, m.kvHeads, info.Shape); rows != nil {
+			t = ordered(t, rows).Eval()
 		}
 		if plusOne(m.family, name) {
 			t = t.Cast(dtype.F32).Sub(1).Eval()
@@ -205,43 +218,68 @@ func (m *Model) Codes(name string) (*quant.Weight, error) {
 	if c := m.family.change(name); err != nil || !gguf.HasCodes(info.Type) || len(info.Shape) < 2 || c != nil && c.join != nil {
 		return nil, err
 	}
-	var rows func(int) int
-	if heads := m.turned(name); heads > 0 && fits(heads, info.Shape) {
-		rows = func(o int) int { return rowInFile(o, info.Shape[0]/heads) }
-	}
-	return m.weights.Codes(info.Name, rows)
+	return m.weights.Codes(info.Name, m.family.rows(name, m.heads, m.kvHeads, info.Shape))
 }
 
-// turned is the number of heads whose rows stand in another order in the file, 0 where none do: llama.cpp
-// turns neighbours, transformers turns the number at i together with the one half a head further.
-func (m *Model) turned(name string) int { return turnedHeads(m.family, name, m.heads, m.kvHeads) }
-
-func turnedHeads(f Family, name string, heads, kvHeads int) int {
+// rows says for a tensor of that shape which row of the file is output o of the folder; nil: row o is. A
+// shape that the heads do not divide the model refuses.
+func (f Family) rows(name string, heads, kvHeads int, shape []int) func(o int) int {
+	if len(shape) == 0 {
+		return nil
+	}
+	turned := 0 // heads: llama.cpp turns neighbours, transformers the number at i and the one half a head further
 	switch {
+	case f.Grouped && strings.Contains(name, ".query_key_value."):
+		return grouped(heads, kvHeads, shape[0])
 	case !f.Interleaved:
 	case strings.Contains(name, ".q_proj."):
-		return heads
+		turned = heads
 	case strings.Contains(name, ".k_proj."):
-		return kvHeads
+		turned = kvHeads
 	}
-	return 0
+	if turned == 0 || shape[0]%(2*turned) != 0 {
+		return nil
+	}
+	width := shape[0] / turned
+	return func(o int) int {
+		head, i := o/width*width, o%width
+		return head + i%(width/2)*2 + i/(width/2)
+	}
 }
 
-// fits says whether rows are heads of an even width; the model refuses those that are not, by their shape.
-func fits(heads int, shape []int) bool { return len(shape) > 0 && shape[0]%(2*heads) == 0 }
-
-// turn brings rows from the file's order into the folder's, with parts 2, or back, with the half of a head.
-func turn(t tensor.Tensor, heads, parts int) tensor.Tensor {
-	shape := t.Shape()
-	split := append([]int{heads, shape[0] / heads / parts, parts}, shape[1:]...)
-	order := []int{0, 2, 1, 3}[:len(split)]
-	return t.Reshape(split...).Permute(order...).Reshape(shape...)
+// grouped is the order of n rows that are the heads of queries, keys and values, of which the folder has
+// those of each head of keys together.
+func grouped(heads, kvHeads, n int) func(o int) int {
+	per, width := heads/kvHeads, n/(heads+2*kvHeads)
+	if width == 0 || heads%kvHeads != 0 || n%(heads+2*kvHeads) != 0 {
+		return nil
+	}
+	return func(o int) int {
+		group, i := o/width/(per+2), o/width%(per+2)
+		head := group*per + i
+		if i >= per {
+			head = heads + (i-per)*kvHeads + group
+		}
+		return head*width + o%width
+	}
 }
 
-// rowInFile is the row of the file that is output o of the folder, for heads of that width.
-func rowInFile(o, width int) int {
-	head, i := o/width*width, o%width
-	return head + i%(width/2)*2 + i/(width/2)
+// ordered is t with other rows: row o of it is row rows(o) of t.
+func ordered(t tensor.Tensor, rows func(o int) int) tensor.Tensor {
+	index := make([]int, t.Len(0))
+	for o := range index {
+		index[o] = rows(o)
+	}
+	return t.Take(tensor.From(index), 0)
+}
+
+// inverse is the reverse of an order of n rows.
+func inverse(rows func(o int) int, n int) func(row int) int {
+	outputs := make([]int, n)
+	for o := range outputs {
+		outputs[rows(o)] = o
+	}
+	return func(row int) int { return outputs[row] }
 }
 
 // plusOne says whether the file has a norm's weight plus 1, and the folder without.

@@ -2,7 +2,6 @@ package ggufhub
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -39,9 +38,9 @@ func (m *Model) rope(k map[string]any, head int) {
 		m.llama3(k, m.factors(ropeFreqs))
 	case kind == "yarn":
 		s := map[string]any{"rope_type": "yarn", "factor": factor}
-		for key, field := range yarnKeys(m.family) {
-			if x := m.number(m.own(key), 0); x != 0 {
-				s[field] = x / m.family.yarnFactor(field)
+		for _, p := range yarnKeys(m.family) {
+			if x := m.number(m.own(p[0]), 0); x != 0 {
+				s[p[1]] = x / m.family.yarnFactor(p[1])
 			}
 		}
 		if all := s["mscale_all_dim"]; all != nil {
@@ -61,12 +60,10 @@ func (m *Model) rope(k map[string]any, head int) {
 }
 
 // yarnKeys are metadata and fields of yarn.
-func yarnKeys(f Family) map[string]string {
-	keys := map[string]string{
-		"rope.scaling.yarn_attn_factor": "attention_factor", "rope.scaling.yarn_beta_fast": "beta_fast", "rope.scaling.yarn_beta_slow": "beta_slow",
-	}
-	maps.Copy(keys, f.Yarn)
-	return keys
+func yarnKeys(f Family) Pairs {
+	return append(Pairs{
+		{"rope.scaling.yarn_attn_factor", "attention_factor"}, {"rope.scaling.yarn_beta_fast", "beta_fast"}, {"rope.scaling.yarn_beta_slow", "beta_slow"},
+	}, f.Yarn...)
 }
 
 // yarnFactor is by what files have a setting multiplied.

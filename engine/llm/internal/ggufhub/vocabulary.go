@@ -61,6 +61,10 @@ func (f *folder) vocabulary(size int) error {
 			v.rank(m.Vocab, m.Unknown)
 			f.metadata["tokenizer.ggml.model"], f.metadata["tokenizer.ggml.pre"] = "llama", "default"
 			f.metadata["tokenizer.ggml.add_space_prefix"] = prefixed(parsed.Normalizer) || prefixed(parsed.Words)
+			if f.arch == "gemma4" {
+				f.metadata["tokenizer.ggml.model"], f.metadata["tokenizer.ggml.merges"] = f.arch, v.merges
+				delete(f.metadata, "tokenizer.ggml.pre")
+			}
 			break
 		}
 		f.metadata["tokenizer.ggml.model"] = "gpt2"
@@ -76,7 +80,7 @@ func (f *folder) vocabulary(size int) error {
 		return err
 	}
 	f.metadata["tokenizer.ggml.tokens"], f.metadata["tokenizer.ggml.token_type"] = v.tokens, v.kinds
-	if f.metadata["tokenizer.ggml.model"] == "llama" {
+	if f.metadata["tokenizer.ggml.model"] != "gpt2" {
 		f.metadata["tokenizer.ggml.scores"] = v.scores
 	}
 	return f.specialTokens(&v)

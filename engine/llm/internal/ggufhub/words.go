@@ -54,9 +54,15 @@ func (m *Model) words() {
 	case "gpt2":
 		content, bos = m.byteLevel(&v)
 	case "llama":
-		content = m.sentencePiece(&v)
+		if v.scores == nil {
+			m.fail("tokenizer.ggml.scores", "is not there")
+			return
+		}
+		content = m.sentencePiece(&v, v.pairs())
+	case "gemma4":
+		content = m.sentencePiece(&v, v.merges)
 	default:
-		m.fail("tokenizer.ggml.model", "got %q, want gpt2 or llama", kind)
+		m.fail("tokenizer.ggml.model", "got %q, want gpt2, llama or gemma4", kind)
 	}
 	if m.err != nil {
 		return
@@ -166,13 +172,9 @@ func (m *Model) byteLevel(v *vocabulary) (content object, bos bool) {
 }
 
 // sentencePiece is the tokenizer of Llama 2, Mistral and Gemma: pairs of characters, the one whose piece has
-// the greatest score first; what has no piece becomes bytes.
-func (m *Model) sentencePiece(v *vocabulary) object {
-	if v.scores == nil {
-		m.fail("tokenizer.ggml.scores", "is not there")
-		return nil
-	}
-	content := bpe(v.pairs())
+// the greatest score first, or in Gemma 4's files the first of a list; what has no piece becomes bytes.
+func (m *Model) sentencePiece(v *vocabulary, merges any) object {
+	content := bpe(merges)
 	model := content["model"].(object)
 	model["byte_fallback"], model["fuse_unk"] = true, true
 	if id := slices.Index(v.kinds, unknown); id >= 0 {
@@ -261,7 +263,7 @@ func (m *Model) around(v *vocabulary, content object, bos, eos bool) {
 
 // ends are tokens after which a text ends, whatever the metadata say: those by which llama.cpp knows the end
 // of a turn.
-var ends = []string{"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|eom_id|>", "<EOT>", "<|end_of_text|>", "<end_of_utterance>"}
+var ends = []string{"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|eom_id|>", "<EOT>", "<|end_of_text|>", "<end_of_utterance>", "<turn|>"}
 
 // special adds what the folder says of special tokens, and the chat template.
 func (m *Model) special(v *vocabulary, bos bool) {

@@ -66,7 +66,7 @@ func NewDraft(families Families, files map[string][]byte, weights []Weight, typ 
 				vocab = rows
 			case strings.HasSuffix(e.Name, ".ssm_out.weight"):
 				f.number("ssm.inner_size", float64(columns))
-			case strings.HasSuffix(e.Name, ".ffn_gate.weight"): // which folders of LFM 2 leave to be worked out
+			case strings.HasSuffix(e.Name, ".ffn_gate.weight") && !f.family.Global: // which folders of LFM 2 leave to be worked out
 				f.number("feed_forward_length", float64(rows))
 			}
 			if strings.HasPrefix(e.Name, "blk.") && strings.HasSuffix(e.Name, ".weight") {
@@ -124,15 +124,14 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 	if !ok {
 		return gguf.Entry{}, fmt.Errorf("weight %s has no place in a file of %s", w.Name, f.arch)
 	}
-	queries, keys := f.headCounts()
-	heads := turnedHeads(f.family, w.Name, queries, keys)
+	heads, kvHeads := f.headCounts()
 	if w.Codes != nil {
 		exact := gguf.TypeOf(w.Codes)
 		typ = f.typeOf(typ, name, w.Codes.In)
 		if exact != "" && (typ == "" || typ == exact) {
 			e := gguf.Entry{Name: name, Type: exact, Codes: w.Codes}
-			if heads > 0 {
-				e.Rows = func(row int) int { return outputInFolder(row, w.Codes.Out/heads) }
+			if rows := f.family.rows(w.Name, heads, kvHeads, []int{w.Codes.Out, w.Codes.In}); rows != nil {
+				e.Rows = inverse(rows, w.Codes.Out)
 			}
 			return e, nil
 		}
@@ -141,8 +140,8 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 	}
 	e := gguf.Entry{Name: name, Type: typ, Tensor: w.Tensor}
 	shape := w.Tensor.Shape()
-	if heads > 0 {
-		e.Tensor = turn(e.Tensor, heads, shape[0]/heads/2)
+	if rows := f.family.rows(w.Name, heads, kvHeads, shape); rows != nil {
+		e.Tensor = ordered(e.Tensor, inverse(rows, shape[0]))
 	}
 	if plusOne(f.family, w.Name) {
 		e.Tensor = e.Tensor.Cast(dtype.F32).Add(1)
@@ -169,13 +168,7 @@ func fileName(arch, name string, mixed bool) (string, bool) {
 }
 
 // exact are matrices that are never quantised.
-var exact = []string{"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d", "exp_probs_b.bias", "_exps.bias"}
-
-// outputInFolder is the inverse of rowInFile.
-func outputInFolder(row, width int) int {
-	head, i := row/width*width, row%width
-	return head + i%2*(width/2) + i/2
-}
+var exact = []string{"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d", "exp_probs_b.bias", "_exps.bias", "position_embd.weight", "per_layer_model_proj.weight"}
 
 // Config is the config.json that a reader of the file will find.
 func (d *Draft) Config() ([]byte, error) {
