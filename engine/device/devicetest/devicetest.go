@@ -75,8 +75,8 @@ func rehearsal(t testing.TB) *gputest.Rehearsal {
 	return d.Backend().(*gputest.Rehearsal)
 }
 
-// Main runs the tests of a package on the device of the flag -device. Go's collector runs less often than in a
-// program: models of tests are small, and it would take a quarter of their time.
+// Main runs the tests of a package on the device of the flag -device. Go's collector runs less often than in
+// a program: models of tests are small, and it would take a quarter of their time.
 func Main(m *testing.M) {
 	debug.SetGCPercent(400)
 	name := flag.String("device", "", "the device that tests compute on: late64 finds errors late, emulated is a GPU")
