@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -223,7 +224,7 @@ var operators = []string{
 
 // inside reads the tokens of a tag up to its end. Brackets hide an end: {{ {'a': {}} }}.
 func (l *lexer) inside(closing kind) {
-	mark, open := kindNames[closing], ""
+	mark, open := kindNames[closing], []byte{}
 	for {
 		rest := l.src[l.at:]
 		trimmed := strings.TrimLeftFunc(rest, isSpace)
@@ -234,7 +235,7 @@ func (l *lexer) inside(closing kind) {
 		if rest == "" {
 			l.fail("got the end of the template, want %s", mark)
 		}
-		if open == "" {
+		if len(open) == 0 {
 			sign := byte(0)
 			if rest[0] == '-' || rest[0] == '+' && closing == endBlock {
 				sign, trimmed = rest[0], rest[1:]
@@ -251,7 +252,7 @@ func (l *lexer) inside(closing kind) {
 }
 
 // token reads one token and returns the brackets that are open after it.
-func (l *lexer) token(rest, open string) string {
+func (l *lexer) token(rest string, open []byte) []byte {
 	c, size := utf8.DecodeRuneInString(rest)
 	switch {
 	case c >= '0' && c <= '9':
@@ -283,13 +284,13 @@ func (l *lexer) token(rest, open string) string {
 	return open
 }
 
-func (l *lexer) bracket(op, open string) string {
+func (l *lexer) bracket(op string, open []byte) []byte {
 	switch op {
 	case "(", "[", "{":
-		return open + op
+		return append(open, op...)
 	case ")", "]", "}":
 		want := map[string]string{")": "(", "]": "[", "}": "{"}[op]
-		if !strings.HasSuffix(open, want) {
+		if !bytes.HasSuffix(open, []byte(want)) {
 			l.fail("got %s without %s", op, want)
 		}
 		return open[:len(open)-1]

@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/lapack"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // diagonals are matrices of two diagonals with what makes halves hard to bring together: equal values,
@@ -241,7 +243,11 @@ func TestEigenvalues(t *testing.T) {
 			return 0
 		}, 1e-9},
 	} {
-		for _, n := range []int{smallEigen + 5, 150, 260, 430} {
+		sizes := []int{smallEigen + 5, 150, 260}
+		if long.Tests() {
+			sizes = append(sizes, 430)
+		}
+		for _, n := range sizes {
 			t.Run(fmt.Sprint(c.name, " ", n), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(n), 7))
 				a := make([]float64, n*n)

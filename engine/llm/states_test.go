@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // recurrentDecoders are models with layers that keep a state, one of each kind.
@@ -189,8 +190,8 @@ func TestStateGradients(t *testing.T) {
 		tensor.Eval(grads...)
 		checked := 0
 		for i, p := range params {
-			if !strings.Contains(p.Name, ".mixer.") && !strings.Contains(p.Name, ".mamba.") {
-				continue
+			if !strings.Contains(p.Name, ".mixer.") && !strings.Contains(p.Name, ".mamba.") || !long.Tests() && !strings.Contains(p.Name, "layers.0.") {
+				continue // the first layer has weights of all kinds, and the longest way to the loss
 			}
 			checked++
 			norm := grads[i].Norm().Item()
@@ -208,8 +209,8 @@ func TestStateGradients(t *testing.T) {
 				t.Errorf("%s, %s: the gradient is %g long, the loss changes by %g along it", name, p.Name, norm, got)
 			}
 		}
-		if checked < 9 {
-			t.Errorf("%s: %d weights were checked, want those of 3 layers", name, checked)
+		if checked < 3 || long.Tests() && checked < 9 {
+			t.Errorf("%s: %d weights were checked, want those of one layer or, with -long, 3", name, checked)
 		}
 	}
 }

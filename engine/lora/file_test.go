@@ -2,7 +2,6 @@ package lora_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -40,8 +40,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
-	flag.Parse()
-	os.Exit(m.Run())
+	devicetest.Main(m)
 }
 
 // fill sets all of an adapter's numbers to its alpha, so that a mixture of two can be told.

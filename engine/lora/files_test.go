@@ -156,7 +156,9 @@ func checkGradients(t *testing.T, ad *lora.Adapter, loss tensor.Tensor, want map
 		return
 	}
 	checked := 0
-	for i, g := range tensor.Grad(loss, nn.Values(ad.Params())...) {
+	grads := tensor.Grad(loss, nn.Values(ad.Params())...)
+	tensor.Eval(grads...) // at once, and not each with the whole way back
+	for i, g := range grads {
 		name := ad.Params()[i].Name
 		w, ok := of[name]
 		if !ok {

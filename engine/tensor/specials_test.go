@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -62,7 +63,11 @@ func TestReductionsOfSpecialValues(t *testing.T) {
 		}},
 		{"matmul", func(x Tensor, _ int) Tensor { return x.MatMul(x.Transpose()) }},
 	}
+	once := []string{"max of everything", "layer norm", "RMS norm", "top", "bottom", "sum of squares", "matmul"} // along no axis that is given
 	for _, dev := range everyDevice(t) {
+		if dev == exact {
+			continue
+		}
 		for _, dt := range []dtype.Type{dtype.F64, dtype.F32, dtype.BF16, dtype.I32, dtype.U64, dtype.Bool} {
 			for _, shape := range [][]int{{1, 1}, {3, 5}, {2, 40}, {40, 2}, {3, 260}, {260, 3}, {0, 3}, {3, 0}} {
 				for kind := range 3 + len(specials) {
@@ -72,6 +77,9 @@ func TestReductionsOfSpecialValues(t *testing.T) {
 					host := From(fill(kind, shape[0]*shape[1]), shape...).To(exact).Cast(dt)
 					for _, op := range ops {
 						for axis := range 2 {
+							if axis > 0 && slices.Contains(once, op.name) {
+								break
+							}
 							name := fmt.Sprintf("%s of %v%v along %d, contents %d, on %v", op.name, dt, shape, axis, kind, dev)
 							sameOutcome(t, name, dt, func(x Tensor) Tensor { return op.f(x, axis) }, host, host.To(dev))
 						}

@@ -134,7 +134,7 @@ MSL_INLINE unsigned lane() { return self.index % simd_width; }
 
 template <class T> MSL_INLINE T from(unsigned lane) {
 	T t;
-	__builtin_memcpy(&t, published(lane), sizeof t);
+	__builtin_memcpy(&t, self.published + lane * slot_bytes, sizeof t);
 	return t;
 }
 
@@ -265,6 +265,7 @@ typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
 
 inline unsigned matrix_row(unsigned lane) { return (lane / 4 & 4) + lane / 2 % 4; }
 inline unsigned matrix_column(unsigned lane) { return (lane / 4 & 2) * 2 + lane % 2 * 2; }
+inline unsigned matrix_lane(unsigned row, unsigned column) { return row / 4 * 16 + column / 4 * 8 + row % 4 * 2 + column % 4 / 2; }
 
 template <class T, int R, int C> simdgroup_matrix<T, R, C>::simdgroup_matrix(T diagonal) {
 	for (unsigned i = 0; i < 2; i++) elements[i] = matrix_row(check::lane()) == matrix_column(check::lane()) + i ? diagonal : T(0);
@@ -293,18 +294,10 @@ template <class D, class A, class B, class E> inline void simdgroup_multiply_acc
 	const float mine[4] = {float(a.elements[0]), float(a.elements[1]), float(b.elements[0]), float(b.elements[1])};
 	check::publish("simdgroup_multiply_accumulate", site, mine, sizeof mine);
 	struct Pair { float a[2], b[2]; };
-	float x[8][8], y[8][8];
-	for (unsigned l = 0; l < check::simd_width; l++) {
-		const Pair p = check::from<Pair>(l);
-		for (unsigned i = 0; i < 2; i++) {
-			x[matrix_row(l)][matrix_column(l) + i] = p.a[i];
-			y[matrix_row(l)][matrix_column(l) + i] = p.b[i];
-		}
-	}
 	const unsigned row = matrix_row(check::lane()), column = matrix_column(check::lane());
 	for (unsigned i = 0; i < 2; i++) {
 		float sum = float(c.elements[i]);
-		for (unsigned k = 0; k < 8; k++) sum += x[row][k] * y[k][column + i];
+		for (unsigned k = 0; k < 8; k++) sum += check::from<Pair>(matrix_lane(row, k)).a[k % 2] * check::from<Pair>(matrix_lane(k, column)).b[i];
 		d.elements[i] = D(sum);
 	}
 }
@@ -466,10 +459,14 @@ struct Product {
 	}
 	void run() const {
 		const int of = int(lane()), first = int(self.index / simd_width % 4) * 16;
-		for (int j = 0; j < sums; j++) {
-			for (int e = 0; e < 8; e++) {
-				const int row = first + of / 4 + e / 2 % 2 * 8, column = 16 * j + e / 4 * 8 + of % 4 * 2 + e % 2;
-				for (int k = 0; k < 16; k++) sum[j].part[e] += element(0, row, k) * element(1, column, k);
+		float rows[2][16]; // all sums of a thread are of the same two
+		for (int k = 0; k < 32; k++) rows[k / 16][k % 16] = element(0, first + of / 4 + k / 16 * 8, k % 16);
+		for (int j = 0; j < sums * 4; j++) {
+			float* of_column = sum[j / 4].part + j / 2 % 2 * 4 + j % 2;
+			for (int k = 0; k < 16; k++) {
+				const float right = element(1, 16 * (j / 4) + j / 2 % 2 * 8 + of % 4 * 2 + j % 2, k);
+				of_column[0] += rows[0][k] * right;
+				of_column[2] += rows[1][k] * right;
 			}
 		}
 	}

@@ -95,7 +95,7 @@ Thread self;
 
 namespace {
 
-constexpr size_t stack_bytes = 256 << 10, page = 64 << 10, slot_bytes = 64;
+constexpr size_t stack_bytes = 256 << 10, page = 64 << 10;
 
 // A Meeting is where threads wait for each other: the threads of a threadgroup, or of a simdgroup.
 struct Meeting {
@@ -243,7 +243,9 @@ void step(Fiber& f) {
 	current = &f;
 	self.at = f.at;
 	self.index = f.index;
-	self.members = group.simds[f.index / simd_width].meeting.members;
+	const Simdgroup& simd = group.simds[f.index / simd_width];
+	self.members = simd.meeting.members;
+	self.published = simd.slots[f.turn][0];
 #ifdef CHECK_THREADS
 	__tsan_switch_to_fiber(f.tsan, 1);
 #endif
@@ -253,7 +255,7 @@ void step(Fiber& f) {
 
 void meet(Meeting& m, const char* whose, const char* what, Site at, Order order) {
 	if (m.ended) fail("thread %u waits for the whole %s at %s in %s:%d, but %u of its threads have ended", current->index, whose, what, at.file, at.line, m.ended);
-	if (m.arrived && (m.what != what && strcmp(m.what, what) || m.site.line != at.line || strcmp(m.site.file, at.file)))
+	if (m.arrived && (m.what != what && strcmp(m.what, what) || m.site.line != at.line || m.site.file != at.file && strcmp(m.site.file, at.file)))
 		fail("threads of one %s wait at different places: thread %u at %s in %s:%d, thread %u at %s in %s:%d", whose, m.first, m.what, m.site.file, m.site.line, current->index, what, at.file, at.line);
 	if (m.arrived == 0) {
 		m.first = current->index;
@@ -433,12 +435,12 @@ void wait_simd(const char* what, Site at, Order order) { meet(group.simds[curren
 void publish(const char* what, Site at, const void* value, unsigned size) {
 	// Two slots take turns: a thread that is one exchange ahead does not overwrite what others still read.
 	current->turn = !current->turn;
-	volatile char* to = group.simds[current->index / simd_width].slots[current->turn][current->index % simd_width];
+	auto& slots = group.simds[current->index / simd_width].slots[current->turn];
+	self.published = slots[0];
+	volatile char* to = slots[current->index % simd_width];
 	for (unsigned i = 0; i < size; i++) to[i] = ((const volatile char*)value)[i];
 	wait_simd(what, at, no_order);
 }
-
-const void* published(unsigned lane) { return group.simds[current->index / simd_width].slots[current->turn][lane]; }
 
 void* threadgroup_memory(const void* key, unsigned size, unsigned align) {
 	for (const Local& l : group.locals)

@@ -51,6 +51,7 @@ struct Entry {
 };
 
 constexpr unsigned simd_width = 32;
+constexpr unsigned slot_bytes = 64; // of what a thread shows others
 constexpr unsigned most_indexes = 31;
 constexpr unsigned most_threadgroup_bytes = 32768;  // of Apple's GPUs
 constexpr unsigned more_threadgroup_bytes = 232448; // of those that have warpgroups
@@ -70,6 +71,7 @@ struct Thread {
 	Position group, at;
 	unsigned index; // in its threadgroup
 	unsigned members; // threads of its simdgroup
+	const char* published; // see publish
 };
 extern Thread self;
 
@@ -81,10 +83,10 @@ enum Order { no_order, orders_memory };
 void wait_group(const char* what, Site at, Order order);
 void wait_simd(const char* what, Site at, Order order);
 
-// publish shows the other threads of the simdgroup a value of at most 64 bytes, and returns when all have
-// done so. published is the value of a lane. It stays until the thread publishes once more.
+// publish shows the other threads of the simdgroup a value of at most slot_bytes, and returns when all have
+// done so. Then self.published has the values of all lanes, slot_bytes apart, until the thread publishes once
+// more.
 void publish(const char* what, Site at, const void* value, unsigned size);
-const void* published(unsigned lane);
 
 // threadgroup_memory is where a declaration's memory lies in this threadgroup, key being its name.
 // threadgroup_argument is that of an argument.

@@ -4,6 +4,7 @@ package devicetest
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -74,8 +75,10 @@ func rehearsal(t testing.TB) *gputest.Rehearsal {
 	return d.Backend().(*gputest.Rehearsal)
 }
 
-// Main runs the tests of a package on the device of the flag -device.
+// Main runs the tests of a package on the device of the flag -device. Go's collector runs less often than in
+// a program: models of tests are small, and it would take a quarter of their time.
 func Main(m *testing.M) {
+	debug.SetGCPercent(400)
 	name := flag.String("device", "", "the device that tests compute on: late64 finds errors late, emulated is a GPU")
 	flag.Parse()
 	if *name != "" {

@@ -34,14 +34,14 @@ func TestGuard(t *testing.T) {
 		{"a disk", func(l *Link, ended <-chan struct{}) {
 			if l.Rank() == 0 {
 				resume := l.Pause()
-				time.Sleep(5 * time.Second)
+				time.Sleep(3 * limit)
 				resume()
 			}
 			l.Gather(make([]byte, 3), []byte{1})
 		}, ""},
 		{"slow steps", func(l *Link, ended <-chan struct{}) {
-			for range 10 {
-				time.Sleep(500 * time.Millisecond)
+			for range 30 {
+				time.Sleep(limit / 10) // far from it, on a busy machine, too
 				l.Went()
 			}
 		}, ""},

@@ -4,13 +4,22 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
+
+// TestMain lets all tests run at once: they wait for limits, and compute next to nothing.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "16")
+	os.Exit(m.Run())
+}
 
 // meetings are ranks of one process that find each other. The errors of those that fail are by rank.
 func meetings(t testing.TB, size int, change func(p *Process, place *Place)) ([]*Link, []error) {

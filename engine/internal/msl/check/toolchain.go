@@ -254,6 +254,15 @@ func (t *Toolchain) have(path string, build func(to string) error) (string, erro
 	return path, t.make(path, build)
 }
 
+// keptAs is the path of what is made of texts, by their hash.
+func (t *Toolchain) keptAs(folder, name, ending string, texts ...string) string {
+	h := sha256.New()
+	for _, text := range texts {
+		fmt.Fprintln(h, len(text), text)
+	}
+	return filepath.Join(t.dir, folder, name+hex.EncodeToString(h.Sum(nil)[:12])+ending)
+}
+
 // kept is how long something stays in the cache that nobody uses.
 const kept = 30 * 24 * time.Hour
 
@@ -301,9 +310,7 @@ func (t *Toolchain) precompiled(ctx context.Context, m Mode) (string, error) {
 
 // object compiles a unit. It is kept by itself, so that a kernel that has changed costs its unit alone.
 func (t *Toolchain) object(ctx context.Context, m Mode, text, header string) (string, error) {
-	sum := sha256.Sum256([]byte(text))
-	path := filepath.Join(t.dir, m.String(), "unit-"+hex.EncodeToString(sum[:12])+".o")
-	return t.have(path, func(to string) error {
+	return t.have(t.keptAs(m.String(), "unit-", ".o", text), func(to string) error {
 		source := to + ".cpp"
 		if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
 			return err
@@ -326,12 +333,7 @@ func (t *Toolchain) library(ctx context.Context, m Mode, sources []*msl.Source) 
 			units = append(units, text)
 		}
 	}
-	h := sha256.New()
-	for _, u := range units {
-		fmt.Fprintln(h, len(u), u)
-	}
-	path := filepath.Join(t.dir, m.String(), "kernels-"+hex.EncodeToString(h.Sum(nil)[:12])+".so")
-	return t.have(path, func(to string) error { return t.link(ctx, m, units, to) })
+	return t.have(t.keptAs(m.String(), "kernels-", ".so", units...), func(to string) error { return t.link(ctx, m, units, to) })
 }
 
 // link compiles each of units and makes one shared object of them.

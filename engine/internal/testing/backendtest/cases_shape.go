@@ -82,7 +82,7 @@ func shapeCases(op ir.Op) []Case {
 		add("many", func(b *B, dt dtype.Type) *ir.Node {
 			var parts []*ir.Node
 			for i := range 300 {
-				parts = append(parts, b.Normal(dt, 1, i%7*(1+i/50*40), 3)) // some have no elements, some several blocks
+				parts = append(parts, b.Normal(dt, 1, i%7*(1+i/280*200), 3)) // some have no elements, the last ones several blocks
 			}
 			return b.New(op, ir.Attr{Axis: 1}, parts...)
 		})

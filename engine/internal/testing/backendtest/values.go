@@ -55,6 +55,11 @@ func read(n *ir.Node) (Values, error) {
 	if !slices.Equal(d.Layout.Shape, n.Shape) {
 		return v, fmt.Errorf("got a layout of shape %v, want %v", d.Layout.Shape, n.Shape)
 	}
+	if n := ir.Size(v.Shape); v.DType.Float() {
+		v.F = make([]float64, 0, n)
+	} else {
+		v.I = make([]int64, 0, n)
+	}
 	v.gather(mem, d.Layout, 0, d.Layout.Offset)
 	return v, nil
 }
