@@ -140,8 +140,8 @@ type count struct {
 	pointers     int // which of the first are pointers, in bits
 }
 
-// words finds the words of a type and the next registers for them. Ok is false if it has parts that Go does not pass in registers,
-// or padding, for which functions use more memory, or is the interpreter's own.
+// words finds the words of a type and the next registers for them. Ok is false if it has parts that Go does
+// not pass in registers, or padding, for which functions use more memory, or is the interpreter's own.
 func (c *count) words(t reflect.Type) (list []word, ok bool) {
 	ok = appendWords(&list, t, 0) && t.Size() <= 8*uintptr(len(list))
 	for i := range list {
