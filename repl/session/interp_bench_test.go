@@ -28,6 +28,8 @@ var interpWork = []struct{ name, source string }{
 	{"closure", "func work(n int) { s := 0; f := func(k int) { s += k }; for i := range n { f(i) } }"},
 	{"defer", "func one(p *int) { defer func() { *p++ }() }; func work(n int) { s := 0; for range n { one(&s) } }"},
 	{"compiled", "func work(n int) { s := 0; for range n { s += len(strings.ToUpper(\"a\")) }; _ = s }"},
+	{"compiled_method", "func work(n int) { x := tensor.Ones(4); for range n { x.Len(0) } }"},
+	{"tensors", "func work(n int) { x := tensor.Ones(4); for range n { x.Add(x).Eval() } }"},
 	{"string", "func work(n int) { s := \"\"; for i := range n { if len(s) > 64 { s = \"\" }; s += string(rune('a'+i%26)) } }"},
 	{"string_range", "func work(n int) { t := strings.Repeat(\"abcd\", 256); c := 0; for n > 0 { for _, r := range t { if r == 'a' { c++ } }; n -= len(t) } }"},
 	{"builder", "func work(n int) { var b strings.Builder; for i := range n { b.WriteByte(byte(i)) } }"},

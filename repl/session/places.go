@@ -128,6 +128,9 @@ func (ps *places) place(op string) string {
 			places = append(places, c)
 		}
 	}
+	if len(places) == 1 {
+		return ps.lineOf(m)
+	}
 	var named []*lower.Mark
 	for _, p := range places {
 		if slices.ContainsFunc(p.Calls, func(c lower.Call) bool { return callsOp(c.Name, op) }) {

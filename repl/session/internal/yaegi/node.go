@@ -124,8 +124,8 @@ var layout = sync.OnceValues(func() (k kinds, err error) {
 	if !fits(reflect.TypeFor[typeOf](), typ.Type.Elem()) || !fits(reflect.TypeFor[scope](), around.Type.Elem()) {
 		return k, otherwise("types and scopes")
 	}
-	if !valuesFit() || !k.closuresFit() {
-		return k, errors.New("yaegi: package reflect keeps values in another way than Go 1.26")
+	if !valuesFit() || !k.closuresFit() || inRegisters && !registersFit() {
+		return k, errors.New("yaegi: values and calls are other ones than Go 1.26's")
 	}
 	kind, _ := n.FieldByName("kind")
 	for name, to := range map[string]*uint{"funcType": &k.function, "assignStmt": &k.assignment, "defineStmt": &k.variable, "goStmt": &k.goroutine, "deferStmt": &k.deferred, "returnStmt": &k.returned,

@@ -26,13 +26,31 @@ const (
 	heldBit     = 1 << 7 // the value is in the memory at ptr
 	settableBit = 1 << 8 // of a variable
 	methodBit   = 1 << 9 // it is a method of the value at ptr
+	methodShift = 10     // which one is in the bits from here on
 	kindMask    = 1<<5 - 1
+
+	unexportedBits = 1<<5 | 1<<6 // of a field that is not exported
 
 	intBits    = uintptr(reflect.Int) | heldBit
 	floatBits  = uintptr(reflect.Float64) | heldBit
 	stringBits = uintptr(reflect.String) | heldBit
 	boolBits   = uintptr(reflect.Bool) | heldBit
 )
+
+// memory is where the value is in memory.
+func (v *value) memory() unsafe.Pointer {
+	if v.bits&heldBit == 0 { // the value is the pointer
+		return unsafe.Pointer(&v.ptr)
+	}
+	return v.ptr
+}
+
+// typeAt is the type that a value has.
+func typeAt(t *opaque) reflect.Type {
+	var box any
+	*(**opaque)(unsafe.Pointer(&box)) = t
+	return reflect.TypeOf(box)
+}
 
 // valuesFit says whether values are as they are taken for here.
 func valuesFit() bool {
@@ -126,6 +144,8 @@ func (in *Interp) quicken(n *node) {
 	switch sign {
 	case "call", "callSlice":
 		if s := in.calls(n); s != nil {
+			n.exec = s
+		} else if s := in.callsCompiled(n); s != nil {
 			n.exec = s
 		}
 	case "++", "--":

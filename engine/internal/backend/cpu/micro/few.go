@@ -10,21 +10,27 @@ import (
 // Axpy and Dot multiply a few rows by an unpacked matrix: Axpy a matrix with contiguous rows, Dot a matrix
 // with contiguous columns. Both take a in float32 with contiguous steps; lda and ldc are in elements.
 
-// Kernels by set and type of element: of axpy for eight steps and for one, of dot by rows. Without masks they
-// take whole vectors.
+// Kernels by set and type of element: of axpy for eight steps, for one, and for eight of long rows, of dot by
+// rows. Without masks they take whole vectors.
 var (
-	axpys [isa.NumSets][3][2]func(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+	axpys [isa.NumSets][3][3]func(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 	dots  [isa.NumSets][3][5]func(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 )
 
 // leftOver are the bits of a number of elements that the kernels of a set without masks leave over.
 var leftOver = [isa.NumSets]int{isa.AVX2: 7, isa.NEON: 3}
 
+// longBytes is the length of rows beyond which the processor itself reads ahead soon enough: what a kernel
+// prefetches of longer ones displaces what is read before.
+const longBytes = 2 << 10
+
 // axpyVector computes the first columns with vector instructions and returns their number.
 func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) int {
 	f, done := axpys[isa.Level()][b.Elem][0], cols&^leftOver[isa.Level()]
 	if steps == 1 {
 		f = axpys[isa.Level()][b.Elem][1]
+	} else if long := axpys[isa.Level()][b.Elem][2]; long != nil && cols*b.Elem.Size() > longBytes {
+		f = long
 	}
 	if f == nil || done == 0 {
 		return 0

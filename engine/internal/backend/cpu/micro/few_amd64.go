@@ -18,6 +18,11 @@ func axpy8F32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *f
 //go:noescape
 func axpy1F32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
+// axpy8LongF32AVX2 adds some steps of a product with few rows; see gen/few.go.
+//
+//go:noescape
+func axpy8LongF32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+
 // dot1F32AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
 //go:noescape
@@ -77,6 +82,11 @@ func axpy8F32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c 
 //
 //go:noescape
 func axpy1F32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+
+// axpy8LongF32AVX512 adds some steps of a product with few rows; see gen/few.go.
+//
+//go:noescape
+func axpy8LongF32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
 // dot1F32AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
@@ -146,6 +156,7 @@ func dot4F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols i
 func init() {
 	axpys[isa.AVX2][F32][0] = axpy8F32AVX2
 	axpys[isa.AVX2][F32][1] = axpy1F32AVX2
+	axpys[isa.AVX2][F32][2] = axpy8LongF32AVX2
 	dots[isa.AVX2][F32][1] = dot1F32AVX2
 	dots[isa.AVX2][F32][2] = dot2F32AVX2
 	axpys[isa.AVX2][BF16][0] = axpy8BF16AVX2
@@ -158,6 +169,7 @@ func init() {
 	dots[isa.AVX2][F16][2] = dot2F16AVX2
 	axpys[isa.AVX512][F32][0] = axpy8F32AVX512
 	axpys[isa.AVX512][F32][1] = axpy1F32AVX512
+	axpys[isa.AVX512][F32][2] = axpy8LongF32AVX512
 	dots[isa.AVX512][F32][1] = dot1F32AVX512
 	dots[isa.AVX512][F32][2] = dot2F32AVX512
 	dots[isa.AVX512][F32][4] = dot4F32AVX512

@@ -7,9 +7,13 @@ import "fmt"
 func emitFew(f *file) {
 	for _, s := range []set{avx2, avx512} {
 		for _, t := range packTypes {
-			for i, steps := range []int{8, 1} {
-				axpy(f, s, t.name, t.size, steps)
-				f.enter("axpys[isa.%s][%s][%d] = axpy%d%s%s", s.name, t.name, i, steps, t.name, s.name)
+			for i, steps := range []int{8, 1, 8} {
+				if i == 2 && t.size < 4 { // their rows are never long, but for matrices of thousands of columns
+					continue
+				}
+				name := fmt.Sprintf("axpy%d%s%s%s", steps, []string{"", "", "Long"}[i], t.name, s.name)
+				axpy(f, s, name, t.name, t.size, steps, i == 0)
+				f.enter("axpys[isa.%s][%s][%d] = %s", s.name, t.name, i, name)
 			}
 			for _, m := range []int{1, 2, 4} {
 				if s == avx512 || m < 4 {
@@ -26,12 +30,12 @@ func emitFew(f *file) {
 // vector.
 //
 // For some columns at a time all steps of b stay in registers while the kernel goes through the rows, so
-// that b is read and widened once. Meanwhile it prefetches the rows that the next call reads.
-func axpy(f *file, s set, typ string, size, steps int) {
-	fn := f.function("adds some steps of a product with few rows; see gen/few.go.", fmt.Sprintf("axpy%d%s%s", steps, typ, s.name),
+// that b is read and widened once. Ahead says that it meanwhile prefetches the rows that the next call reads.
+func axpy(f *file, s set, name, typ string, size, steps int, ahead bool) {
+	fn := f.function("adds some steps of a product with few rows; see gen/few.go.", name,
 		"rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int")
 	fn.load("rows", "R13", "a", "SI", "lda", "R8", "b", "BX", "ldb", "R9", "c", "DI", "ldc", "R10", "cols", "CX")
-	k := &axpyKernel{function: fn, s: s, typ: typ, size: size, steps: steps}
+	k := &axpyKernel{function: fn, s: s, typ: typ, size: size, steps: steps, ahead: ahead}
 	fn.op("LEAQ", mem(0, "BX", "R9*4"), "R12") // row 4 of b
 	narrow, tail, done := fn.label("narrow"), fn.label("tail"), fn.label("done")
 	if s == avx512 {
@@ -67,6 +71,7 @@ type axpyKernel struct {
 	s           set
 	typ         string
 	size, steps int
+	ahead       bool
 }
 
 // rowB returns the address of row u of b, or of a row for the next call.
@@ -86,7 +91,7 @@ func (k *axpyKernel) columns(v int, masked bool) {
 		mask = []any{"K1"}
 	}
 	k.op("LEAQ", mem(0, "R9", "R9*2"), "R11")
-	if k.steps > 1 { // the next call's rows 0 and 4
+	if k.ahead { // the next call's rows 0 and 4
 		k.op("LEAQ", mem(0, "BX", "R9*8"), "AX")
 		k.op("LEAQ", mem(0, "AX", "R9*4"), "DX")
 	}
@@ -94,7 +99,7 @@ func (k *axpyKernel) columns(v int, masked bool) {
 		for j := range v {
 			at := j * s.lanes * k.size
 			widen(k.function, k.typ, k.rowB("BX", "R12", u, at), s.v(u*v+j), mask...)
-			if k.steps > 1 && !masked && at%64 == 0 {
+			if k.ahead && !masked && at%64 == 0 {
 				k.op("PREFETCHT0", k.rowB("AX", "DX", u, at))
 			}
 		}
