@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
@@ -26,8 +27,8 @@ type World struct {
 	library    string
 	closed     bool
 
-	comm, bytes                         uintptr
-	alltoall, allgather, finalize, exit ccall.Func
+	comm, bytes                                       uintptr
+	alltoall, allgather, test, usleep, finalize, exit ccall.Func
 }
 
 // started is what Open made: MPI can be started once in a process.
@@ -109,15 +110,15 @@ func open(size int) (*World, error) {
 // start finds out which handles the library has, and starts MPI.
 func (w *World) start(library *ccall.Library) error {
 	functions := map[string]ccall.Func{}
-	for _, name := range []string{"MPI_Init_thread", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Alltoall", "MPI_Allgather", "MPI_Finalize", "exit"} {
+	for _, name := range []string{"MPI_Init_thread", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Ialltoall", "MPI_Iallgather", "MPI_Test", "MPI_Finalize", "usleep", "exit"} {
 		f, err := library.Symbol(name)
 		if err != nil {
 			return err
 		}
 		functions[name] = f
 	}
-	w.alltoall, w.allgather = functions["MPI_Alltoall"], functions["MPI_Allgather"]
-	w.finalize, w.exit = functions["MPI_Finalize"], functions["exit"]
+	w.alltoall, w.allgather, w.test = functions["MPI_Ialltoall"], functions["MPI_Iallgather"], functions["MPI_Test"]
+	w.usleep, w.finalize, w.exit = functions["usleep"], functions["MPI_Finalize"], functions["exit"]
 	funneled := w.handles(library)
 	provided, rank, size := new(int32), new(int32), new(int32)
 	if code := int32(functions["MPI_Init_thread"].Call(0, 0, funneled, uintptr(unsafe.Pointer(provided)))); code != 0 {
@@ -170,30 +171,74 @@ const Most = 1 << 30
 
 // Exchange sends part r of src to process r, and receives part r of dst from there.
 func (w *World) Exchange(dst, src []byte) error {
-	return w.call(w.alltoall, "MPI_Alltoall", dst, src, len(src)/w.size)
+	return w.call(w.alltoall, "MPI_Ialltoall", dst, src, len(src)/w.size)
 }
 
 // Gather puts the src of process r into part r of dst.
 func (w *World) Gather(dst, src []byte) error {
-	return w.call(w.allgather, "MPI_Allgather", dst, src, len(src))
+	return w.call(w.allgather, "MPI_Iallgather", dst, src, len(src))
 }
 
+// A request is what MPI has begun. It has room for the handles and statuses of all ABIs.
+type request struct {
+	handle uint64
+	done   int32
+	status [8]uint64
+}
+
+// call begins a call of MPI and waits for its end.
 func (w *World) call(f ccall.Func, name string, dst, src []byte, n int) (err error) {
 	w.do(func() {
-		code := f.Call(uintptr(unsafe.Pointer(&src[0])), uintptr(n), w.bytes, uintptr(unsafe.Pointer(&dst[0])), uintptr(n), w.bytes, w.comm)
-		if int32(code) != 0 {
-			err = fmt.Errorf("mpi: %s: error %d", name, int32(code))
+		r := new(request)
+		code := int32(f.Call(uintptr(unsafe.Pointer(&src[0])), uintptr(n), w.bytes, uintptr(unsafe.Pointer(&dst[0])), uintptr(n), w.bytes, w.comm, uintptr(unsafe.Pointer(&r.handle))))
+		if code == 0 {
+			name, code = "MPI_Test", w.await(r)
 		}
+		if code != 0 {
+			err = fmt.Errorf("mpi: %s: error %d", name, code)
+		}
+		runtime.KeepAlive(dst)
+		runtime.KeepAlive(src)
 	})
 	return err
+}
+
+// await asks whether a request is done until it is. A call of MPI that blocks asks without a pause, and takes
+// the processor from the process that it waits for.
+func (w *World) await(r *request) (code int32) {
+	const (
+		asking  = 30 * time.Microsecond // between two pauses: on an idle machine small messages take less
+		moving  = 5 * time.Microsecond  // takes a test that has moved bytes, with more to come
+		longest = time.Millisecond
+	)
+	began := time.Now()
+	for pause := began.Add(asking); ; {
+		asked := time.Now()
+		code = int32(w.test.Call(uintptr(unsafe.Pointer(&r.handle)), uintptr(unsafe.Pointer(&r.done)), uintptr(unsafe.Pointer(&r.status))))
+		if code != 0 || r.done != 0 {
+			return code
+		}
+		switch now := time.Now(); {
+		case now.Sub(asked) > moving:
+			began, pause = now, now.Add(asking)
+		case now.After(pause):
+			w.usleep.Call(uintptr(min(now.Sub(began)/8, longest).Microseconds()))
+			pause = time.Now().Add(asking)
+		}
+	}
 }
 
 // Fail does nothing: this process will end without MPI_Finalize, and mpiexec then ends the others. MPI_Abort
 // would end this one before it has said why.
 func (w *World) Fail(string) {}
 
-// Close ends MPI; all processes call it, and then end by Exit.
-func (w *World) Close() (err error) {
+// Close ends MPI; all processes call it, and then end by Exit. They wait for each other before MPI_Finalize,
+// which would do so without a pause.
+func (w *World) Close() error {
+	err := w.Gather(make([]byte, w.size), make([]byte, 1))
+	if err != nil {
+		return err
+	}
 	w.do(func() {
 		if code := int32(w.finalize.Call()); code != 0 {
 			err = fmt.Errorf("mpi: MPI_Finalize: error %d", code)
