@@ -116,7 +116,7 @@ func uses(g *ranks.Group) error {
 	for _, terms := range []int{size, 2*size + 1, 17} {
 		term := func(i int) []tensor.Tensor {
 			r := tensor.NewRNG(uint64(i))
-			return []tensor.Tensor{r.Randn(300, 1000).Eval(), r.Randn(3).Eval()}
+			return []tensor.Tensor{r.Randn(30, 1000).Eval(), r.Randn(3).Eval()}
 		}
 		got, err := g.Sum(terms, term)
 		if err != nil {
@@ -150,7 +150,7 @@ func TestGroup(t *testing.T) {
 		if err := errors.Join(together.Run(size, uses)...); err != nil {
 			t.Errorf("%d ranks: %v", size, err)
 		}
-		if err := errors.Join(together.Run(size, func(g *ranks.Group) error { return uses(ranks.InPieces(g, 70_001)) })...); err != nil {
+		if err := errors.Join(together.Run(size, func(g *ranks.Group) error { return uses(ranks.InPieces(g, 7_001)) })...); err != nil {
 			t.Errorf("%d ranks, in pieces: %v", size, err)
 		}
 	}

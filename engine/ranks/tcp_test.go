@@ -62,7 +62,7 @@ func TestStart(t *testing.T) {
 		if !errors.As(err, &exit) || !strings.HasSuffix(err.Error(), c.err) || !strings.Contains(said.String(), c.said) {
 			t.Errorf("%s: got %v, want %s\n%s", c.what, err, c.err, said)
 		}
-		if took := time.Since(began); took > 25*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s: took %v", c.what, took)
 		}
 	}
@@ -112,7 +112,7 @@ func TestTakenPort(t *testing.T) {
 // underTorchrun is a command of the torchrun of the Python that PYTHON names.
 func underTorchrun(t *testing.T, args ...string) *exec.Cmd {
 	command := append(torchrun.Command(t), args...)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return exec.CommandContext(ctx, command[0], command[1:]...)
 }

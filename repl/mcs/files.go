@@ -76,7 +76,9 @@ func runFile(cmd *cobra.Command, name string, o jobOptions) error {
 		cells, err = together.New(ctx, group)
 	}
 	if err != nil {
+		group.Fail(err)
 		tell(group, err)
+		_ = group.Close() // none ends before all have an error that is for all
 		return exitCode(exitUsage)
 	}
 	failed := runParsed(ctx, f, o, cells)

@@ -18,6 +18,7 @@ import (
 // A rank that computes for ever, and whose process lives, ends the job after the limit.
 func TestRankStandsStill(t *testing.T) {
 	t.Setenv("MCS_RANK_LIMIT", "2s")
+	stand := map[*launched]string{} // all at once: most of the time they wait
 	for stands, says := range map[string]string{
 		"ranks.Here().Rank() == 1": "rank 1: it has not gone on for 2s",
 		"true":                     "rank 0: it has not gone on for 2s, nor have all of [0 1]",
@@ -34,12 +35,11 @@ m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Seed: 1})
 // %%
 train.Run(ctx, m, still{data.Windows(strings.Repeat("the cat ", 200), 32, 4)}, train.Options{Steps: 100, LR: optim.Constant(1e-2), Accumulate: 2, Ranks: ranks.Here()});
 `})
-		s := launcher(t, dir, os.Args[0], "-device", "cpu", "run", "-n", "2", "cells.mcs")
-		s.ends(t, 1, says)
+		stand[launcher(t, dir, os.Args[0], "-device", "cpu", "run", "-n", "2", "cells.mcs")] = says
 	}
 
 	dir := tuningFiles(t) // of a job, where nothing but the processes' end stops code that computes for ever
-	const rewards = "package rewards\n\nvar n int\n\nfunc Still(_, _ string) float64 {\n\tfor n++; n > 30; {\n\t}\n\treturn 1\n}\n"
+	const rewards = "package rewards\n\nimport \"time\"\n\nvar n int\n\nfunc Still(_, _ string) float64 {\n\tfor n++; n > 30; time.Sleep(time.Millisecond) {\n\t}\n\treturn 1\n}\n"
 	if err := os.WriteFile(filepath.Join(dir, "still.go"), []byte(rewards), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -47,18 +47,16 @@ train.Run(ctx, m, still{data.Windows(strings.Repeat("the cat ", 200), 32, 4)}, t
 	for _, p := range []string{"train.method=grpo", "train.accumulate=2", "grpo.rewards=still.go", "grpo.group=3", "grpo.tokens=5", "data.share=0.0", "eval.best=false", "eval.every=0"} {
 		args = append(args, "-p", p)
 	}
-	launcher(t, dir, os.Args[0], args...).ends(t, 1, "mcs: rank 0: it has not gone on for 2s, nor have all of [0 1]")
+	stand[launcher(t, dir, os.Args[0], args...)] = "mcs: rank 0: it has not gone on for 2s, nor have all of [0 1]"
+	for s, says := range stand {
+		s.ends(t, 1, says)
+	}
 }
 
 // Two agents of torchrun are two machines with names of their own, where there may be some.
 func TestTwoMachines(t *testing.T) {
 	command := torchrun.Command(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := "127.0.0.1:" + freePort(t)
 	dir, agents := "", []*launched(nil)
 	for _, node := range []string{"0", "1"} {
 		args := slices.Concat(command, []string{"--nnodes", "2", "--node-rank", node, "--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", addr, "--rdzv-id", "two", "--rdzv-conf", "is_host=" + map[string]string{"0": "true", "1": "false"}[node],

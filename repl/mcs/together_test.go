@@ -111,14 +111,14 @@ func (s *launched) saves(t *testing.T, step int) {
 	}
 }
 
-// ends waits for the end, for as long as the others may take when one rank has failed, and checks the exit
+// ends waits for the end, for longer than the others may take when one rank has failed, and checks the exit
 // code and what was said once.
 func (s *launched) ends(t *testing.T, code int, once ...string) {
 	t.Helper()
 	select {
 	case <-s.done:
-	case <-time.After(25 * time.Second):
-		t.Fatalf("still there after 25 s\n%s", &s.said)
+	case <-time.After(time.Minute):
+		t.Fatalf("still there after a minute\n%s", &s.said)
 	}
 	s.tells(t, code, once...)
 }
@@ -188,10 +188,7 @@ func signalTo(t *testing.T, p *os.Process, s os.Signal) {
 // mcs train -n N leaves the files of one process, whatever happens on the way.
 func TestTrainOfRanks(t *testing.T) {
 	self := os.Args[0]
-	for _, size := range []string{"2", "4"} {
-		launcher(t, "", self, "train", "-n", size, "job.toml").same(t, "4 batches shared by "+size+" ranks by TCP", "saved out/adapter")
-		launcher(t, "", self, "train", "-n", size, "job.toml", "-p", "model.shard=true").same(t, "its blocks in parts", "saved out/adapter")
-	}
+	launcher(t, "", self, "train", "-n", "4", "job.toml", "-p", "model.shard=true").same(t, "its blocks in parts", "saved out/adapter")
 	t.Run("killed", func(t *testing.T) {
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml")
 		s.saves(t, 5)
@@ -200,7 +197,7 @@ func TestTrainOfRanks(t *testing.T) {
 		if strings.Contains(s.said.String(), "rank 0") {
 			t.Errorf("got more words than those\n%s", &s.said)
 		}
-		launcher(t, s.dir, self, "train", "-n", "4", "job.toml", "--resume").same(t)
+		launcher(t, s.dir, self, "train", "-n", "4", "job.toml", "--resume").same(t, "4 batches shared by 4 ranks by TCP")
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml")
@@ -214,9 +211,9 @@ func TestTrainOfRanks(t *testing.T) {
 		s.saves(t, 5)
 		p := s.rank(t, "MCS_RANK", 1)
 		signalTo(t, p, syscall.SIGSTOP)
-		time.Sleep(5 * time.Second)
+		time.Sleep(2 * time.Second) // some signs of life
 		signalTo(t, p, syscall.SIGCONT)
-		s.same(t)
+		s.same(t, "4 batches shared by 2 ranks by TCP", "saved out/adapter")
 	})
 	t.Run("left alone", func(t *testing.T) {
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml", "-p", "train.steps=100000")
@@ -225,7 +222,7 @@ func TestTrainOfRanks(t *testing.T) {
 		signalTo(t, s.Process, os.Kill)
 		<-s.done
 		for began := time.Now(); p.Signal(syscall.Signal(0)) == nil; time.Sleep(10 * time.Millisecond) {
-			if time.Since(began) > 25*time.Second {
+			if time.Since(began) > time.Minute {
 				t.Fatal("a rank outlives its launcher")
 			}
 		}
@@ -246,35 +243,15 @@ func TestTorchrun(t *testing.T) {
 		return launcher(t, dir, command[0], slices.Concat(command[1:], args)...)
 	}
 	train := []string{os.Args[0], "train", "job.toml"}
-	t.Run("stopped for a while", func(t *testing.T) {
-		s := torchrun(t, "", append([]string{"--standalone", "--nproc-per-node", "2"}, train...)...)
-		s.saves(t, 5)
-		p := s.rank(t, "RANK", 1)
-		signalTo(t, p, syscall.SIGSTOP)
-		time.Sleep(5 * time.Second)
-		signalTo(t, p, syscall.SIGCONT)
-		s.same(t, "4 batches shared by 2 ranks by TCP", "saved out/adapter")
-	})
 	t.Run("killed and started again", func(t *testing.T) {
 		s := torchrun(t, "", append([]string{"--standalone", "--nproc-per-node", "2", "--max-restarts", "1"}, train...)...)
 		s.saves(t, 5)
 		signalTo(t, s.rank(t, "RANK", 1), os.Kill)
 		s.same(t, "rank 1: its process has ended: ")
 	})
-	t.Run("killed for good", func(t *testing.T) {
-		s := torchrun(t, "", append([]string{"--standalone", "--nproc-per-node", "2"}, train...)...)
-		s.saves(t, 5)
-		signalTo(t, s.rank(t, "RANK", 0), os.Kill)
-		s.ends(t, 1, "rank 0: its process has ended: ")
-	})
 	t.Run("a second machine comes later", func(t *testing.T) {
 		t.Setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // torchrun 2.15 itself hangs otherwise
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		args := append([]string{"--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", l.Addr().String(), "--rdzv-id", "j1", "--rdzv-conf", "last_call_timeout=1"}, append(train, "--resume")...)
-		l.Close()
+		args := append([]string{"--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:" + freePort(t), "--rdzv-id", "j1", "--rdzv-conf", "last_call_timeout=1"}, append(train, "--resume")...)
 		s := torchrun(t, "", args...)
 		s.saves(t, 5)
 		p := s.rank(t, "RANK", 0)
@@ -315,12 +292,7 @@ func TestTorchrun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.Close()
-			_, port, _ := net.SplitHostPort(l.Addr().String())
+			port := freePort(t)
 			for _, v := range strings.Fields(strings.ReplaceAll(c.env, "PORT", port)) {
 				name, value, _ := strings.Cut(v, "=")
 				t.Setenv(name, value)
@@ -341,15 +313,44 @@ func TestTorchrun(t *testing.T) {
 			launcher(t, dir, "sh", "-c", script).same(t, "4 batches shared by 2 ranks by TCP")
 		})
 	}
-	for _, c := range []struct{ name, args, says string }{
-		{"another setting", "-p train.clip=0.$RANK", `the clip: got 0.1 on rank 1, want "+Inf" as on rank 0`},
-		{"other data", "$([ $RANK = 0 ] || echo -p data.train=other.jsonl)", "the data: got "},
-		{"a file that only one has not", "$([ $RANK = 0 ] || echo -p data.train=none.jsonl)", "mcs: rank 1: "},
+}
+
+// freePort is a port of this machine that nobody has just now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// Two processes that are told by the environment who they are and where they meet, as torchrun's are.
+func TestRanksByHand(t *testing.T) {
+	byHand := func(t *testing.T, args string) *launched {
+		return launcher(t, "", "sh", "-c", `export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=`+freePort(t)+`
+rank() { export RANK=$1; exec "$MCS" train job.toml `+args+`; }
+(rank 1) & (rank 0); code=$?; wait; exit $code`)
+	}
+	t.Run("killed", func(t *testing.T) {
+		s := byHand(t, "")
+		s.saves(t, 5)
+		signalTo(t, s.rank(t, "RANK", 0), os.Kill)
+		s.ends(t, 128+int(syscall.SIGKILL), "rank 0: its process has ended: ")
+	})
+	for _, c := range []struct {
+		name, args, says string
+		code             int
+	}{
+		{"another setting", "-p train.clip=0.$RANK", `the clip: got 0.1 on rank 1, want "+Inf" as on rank 0`, 1},
+		{"other data", "$([ $RANK = 0 ] || echo -p data.train=other.jsonl)", "the data: got ", 1},
+		{"a file that only one has not", "$([ $RANK = 0 ] || echo -p data.train=none.jsonl)", "mcs: rank 1: ", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := torchrun(t, "", "--standalone", "--nproc-per-node", "2", "sh", "-c", `exec "$MCS" train job.toml `+c.args)
-			<-s.done
-			s.tells(t, 1, c.says)
+			s := byHand(t, c.args)
+			s.ends(t, c.code, c.says)
 			if _, err := os.Stat(filepath.Join(s.dir, "out", "adapter")); err == nil {
 				t.Error("an adapter is there")
 			}

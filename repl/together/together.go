@@ -21,7 +21,7 @@ import (
 var errElsewhere = errors.New("the cell has failed on another rank")
 
 // alike is for a cell that fails on all ranks to do so by itself on each.
-const alike = 200 * time.Millisecond
+const alike = time.Second
 
 // Cells are the cells of a session that other processes run, too. *Cells implements session.Together.
 type Cells struct {

@@ -5,6 +5,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
@@ -26,8 +28,8 @@ type World struct {
 	library    string
 	closed     bool
 
-	comm, bytes                         uintptr
-	alltoall, allgather, finalize, exit ccall.Func
+	comm, bytes uintptr
+	functions   map[string]ccall.Func
 }
 
 // started is what Open made: MPI can be started once in a process.
@@ -90,15 +92,15 @@ func open(size int) (*World, error) {
 	}
 	// A library that aborts has said why, which a trace of all goroutines would bury.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGABRT)
-	w := &World{calls: make(chan func()), library: library.Name()}
+	w := &World{calls: make(chan func()), library: library.Name(), functions: map[string]ccall.Func{}}
 	go func() {
 		runtime.LockOSThread() // MPI_Finalize is for the thread of MPI_Init
 		for f := range w.calls {
 			f()
 		}
 	}()
-	if w.do(func() { err = w.start(library) }); err != nil {
-		return nil, fmt.Errorf("mpi: %s: %w", library.Name(), err)
+	if err := w.do(func() error { return w.start(library) }); err != nil {
+		return nil, err
 	}
 	if w.size != size {
 		return nil, fmt.Errorf("mpi: %s sees %d of %d processes, as if it belonged to another MPI than mpiexec: install that of the mpiexec that started this, or name its file by MCS_MPI", library.Name(), w.size, size)
@@ -108,24 +110,30 @@ func open(size int) (*World, error) {
 
 // start finds out which handles the library has, and starts MPI.
 func (w *World) start(library *ccall.Library) error {
-	functions := map[string]ccall.Func{}
-	for _, name := range []string{"MPI_Init_thread", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Alltoall", "MPI_Allgather", "MPI_Finalize", "exit"} {
+	for _, name := range []string{"MPI_Init_thread", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Ialltoall", "MPI_Iallgather", "MPI_Test", "MPI_Finalize", "usleep", "exit"} {
 		f, err := library.Symbol(name)
 		if err != nil {
 			return err
 		}
-		functions[name] = f
+		w.functions[name] = f
 	}
-	w.alltoall, w.allgather = functions["MPI_Alltoall"], functions["MPI_Allgather"]
-	w.finalize, w.exit = functions["MPI_Finalize"], functions["exit"]
 	funneled := w.handles(library)
 	provided, rank, size := new(int32), new(int32), new(int32)
-	if code := int32(functions["MPI_Init_thread"].Call(0, 0, funneled, uintptr(unsafe.Pointer(provided)))); code != 0 {
-		return fmt.Errorf("MPI_Init_thread: error %d", code)
+	if err := w.c("MPI_Init_thread", 0, 0, funneled, uintptr(unsafe.Pointer(provided))); err != nil {
+		return err
 	}
-	functions["MPI_Comm_rank"].Call(w.comm, uintptr(unsafe.Pointer(rank)))
-	functions["MPI_Comm_size"].Call(w.comm, uintptr(unsafe.Pointer(size)))
+	err := errors.Join(w.c("MPI_Comm_rank", w.comm, uintptr(unsafe.Pointer(rank))), w.c("MPI_Comm_size", w.comm, uintptr(unsafe.Pointer(size))))
 	w.rank, w.size = int(*rank), int(*size)
+	return err
+}
+
+// c calls a function of C that returns 0 unless it fails. Arguments may be pointers, as those of ccall.Func.
+//
+//go:uintptrescapes
+func (w *World) c(name string, args ...uintptr) error {
+	if code := int32(w.functions[name].Call(args...)); code != 0 {
+		return fmt.Errorf("%s: error %d", name, code)
+	}
 	return nil
 }
 
@@ -150,10 +158,13 @@ func (w *World) handles(library *ccall.Library) (funneled uintptr) {
 }
 
 // do calls f in the thread of MPI.
-func (w *World) do(f func()) {
+func (w *World) do(f func() error) (err error) {
 	done := make(chan struct{})
-	w.calls <- func() { defer close(done); f() }
-	<-done
+	w.calls <- func() { defer close(done); err = f() }
+	if <-done; err != nil {
+		err = fmt.Errorf("mpi: %s: %w", w.library, err)
+	}
+	return err
 }
 
 // Rank is the number of this process.
@@ -170,35 +181,70 @@ const Most = 1 << 30
 
 // Exchange sends part r of src to process r, and receives part r of dst from there.
 func (w *World) Exchange(dst, src []byte) error {
-	return w.call(w.alltoall, "MPI_Alltoall", dst, src, len(src)/w.size)
+	return w.call("MPI_Ialltoall", dst, src, len(src)/w.size)
 }
 
 // Gather puts the src of process r into part r of dst.
 func (w *World) Gather(dst, src []byte) error {
-	return w.call(w.allgather, "MPI_Allgather", dst, src, len(src))
+	return w.call("MPI_Iallgather", dst, src, len(src))
 }
 
-func (w *World) call(f ccall.Func, name string, dst, src []byte, n int) (err error) {
-	w.do(func() {
-		code := f.Call(uintptr(unsafe.Pointer(&src[0])), uintptr(n), w.bytes, uintptr(unsafe.Pointer(&dst[0])), uintptr(n), w.bytes, w.comm)
-		if int32(code) != 0 {
-			err = fmt.Errorf("mpi: %s: error %d", name, int32(code))
+// A request is what MPI has begun. It has room for the handles and statuses of all ABIs.
+type request struct {
+	handle uint64
+	done   int32
+	status [8]uint64
+}
+
+// call begins a call of MPI and waits for its end.
+func (w *World) call(name string, dst, src []byte, n int) error {
+	return w.do(func() error {
+		defer runtime.KeepAlive([][]byte{dst, src})
+		r := new(request)
+		err := w.c(name, uintptr(unsafe.Pointer(&src[0])), uintptr(n), w.bytes, uintptr(unsafe.Pointer(&dst[0])), uintptr(n), w.bytes, w.comm, uintptr(unsafe.Pointer(&r.handle)))
+		if err != nil {
+			return err
 		}
+		return w.await(r)
 	})
-	return err
+}
+
+// await asks whether a request is done until it is. A call of MPI that blocks asks without a pause, and takes
+// the processor from the process that it waits for.
+func (w *World) await(r *request) error {
+	const (
+		asking  = 30 * time.Microsecond // between two pauses: on an idle machine small messages take less
+		moving  = 5 * time.Microsecond  // takes a test that has moved bytes, with more to come
+		longest = time.Millisecond
+	)
+	began := time.Now()
+	for pause := began.Add(asking); ; {
+		asked := time.Now()
+		err := w.c("MPI_Test", uintptr(unsafe.Pointer(&r.handle)), uintptr(unsafe.Pointer(&r.done)), uintptr(unsafe.Pointer(&r.status)))
+		if err != nil || r.done != 0 {
+			return err
+		}
+		switch now := time.Now(); {
+		case now.Sub(asked) > moving:
+			began, pause = now, now.Add(asking)
+		case now.After(pause):
+			_ = w.c("usleep", uintptr(min(now.Sub(began)/8, longest).Microseconds()))
+			pause = time.Now().Add(asking)
+		}
+	}
 }
 
 // Fail does nothing: this process will end without MPI_Finalize, and mpiexec then ends the others. MPI_Abort
 // would end this one before it has said why.
 func (w *World) Fail(string) {}
 
-// Close ends MPI; all processes call it, and then end by Exit.
-func (w *World) Close() (err error) {
-	w.do(func() {
-		if code := int32(w.finalize.Call()); code != 0 {
-			err = fmt.Errorf("mpi: MPI_Finalize: error %d", code)
-		}
-	})
+// Close ends MPI; all processes call it, and then end by Exit. They wait for each other before MPI_Finalize,
+// which would do so without a pause.
+func (w *World) Close() error {
+	err := w.Gather(make([]byte, w.size), make([]byte, 1))
+	if err == nil {
+		err = w.do(func() error { return w.c("MPI_Finalize") })
+	}
 	w.closed = err == nil
 	return err
 }
@@ -208,7 +254,7 @@ func (w *World) Close() (err error) {
 // A process that has not come to Close ends without, so that mpiexec notices.
 func Exit(code int) {
 	if w := started.world; w != nil && w.closed {
-		w.do(func() { w.exit.Call(uintptr(code)) })
+		_ = w.do(func() error { return w.c("exit", uintptr(code)) })
 	}
 	os.Exit(code)
 }

@@ -2,8 +2,10 @@
 package torchrun
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 )
 
@@ -15,8 +17,17 @@ func Command(t *testing.T) []string {
 	if python == "" {
 		t.Skip("the variable PYTHON is not set; it may name a Python with torch")
 	}
-	if out, err := exec.Command(python, "-c", "import torch.distributed.run").CombinedOutput(); err != nil {
-		t.Skipf("%s does not import torch.distributed.run: %v: %s", python, err, out)
+	if err := imports(); err != nil {
+		t.Skip(err)
 	}
 	return []string{python, "-m", "torch.distributed.run", "--no-python"}
 }
+
+// imports is asked once for all tests, as it takes seconds.
+var imports = sync.OnceValue(func() error {
+	python := os.Getenv("PYTHON")
+	if out, err := exec.Command(python, "-c", "import torch.distributed.run").CombinedOutput(); err != nil {
+		return fmt.Errorf("%s does not import torch.distributed.run: %w: %s", python, err, out)
+	}
+	return nil
+})

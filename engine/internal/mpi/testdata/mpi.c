@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { world = 0x44000000, bytes = 0x4c00010d };
+enum { world = 0x44000000, bytes = 0x4c00010d, null = 0x2c000000, begun = 0x6c000001 };
 
 static pthread_t thread;
 static int ended;
@@ -31,13 +32,42 @@ int MPI_Comm_size(int comm, int *size) {
 	return comm != world;
 }
 
-int MPI_Allgather(const void *src, int n, int type, void *dst, int m, int other, int comm) {
-	memcpy(dst, src, n);
-	return n != m || type != bytes || other != bytes || comm != world || !pthread_equal(thread, pthread_self());
+// What has begun is done after 40 ms. A process that has computed for half of them has waited without pauses.
+static struct {
+	const void *src;
+	void *dst;
+	int n, running;
+	double began, computed;
+} pending;
+
+static double now(clockid_t clock) {
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-int MPI_Alltoall(const void *src, int n, int type, void *dst, int m, int other, int comm) {
-	return MPI_Allgather(src, n, type, dst, m, other, comm);
+int MPI_Iallgather(const void *src, int n, int type, void *dst, int m, int other, int comm, int *request) {
+	if (pending.running || n != m || type != bytes || other != bytes || comm != world || !pthread_equal(thread, pthread_self()))
+		return 1;
+	pending.src = src, pending.dst = dst, pending.n = n, pending.running = 1;
+	pending.began = now(CLOCK_MONOTONIC), pending.computed = now(CLOCK_THREAD_CPUTIME_ID);
+	*request = begun;
+	return 0;
+}
+
+int MPI_Ialltoall(const void *src, int n, int type, void *dst, int m, int other, int comm, int *request) {
+	return MPI_Iallgather(src, n, type, dst, m, other, comm, request);
+}
+
+int MPI_Test(int *request, int *done, int status[5]) {
+	if (*request != begun || !pthread_equal(thread, pthread_self()))
+		return 1;
+	if (now(CLOCK_MONOTONIC) < pending.began + 0.04)
+		return *done = 0;
+	memcpy(pending.dst, pending.src, pending.n);
+	memset(status, 0, 5 * sizeof *status);
+	*done = 1, *request = null, pending.running = 0;
+	return now(CLOCK_THREAD_CPUTIME_ID) > pending.computed + 0.02 ? 2 : 0;
 }
 
 int MPI_Finalize(void) {
