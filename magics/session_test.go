@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,11 @@ import (
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // a quarter of the time
+	os.Exit(m.Run())
+}
 
 // Each file in testdata is a session; what it expects is what the commands put out.
 func TestSessions(t *testing.T) {
@@ -222,7 +228,7 @@ func TestPprofFile(t *testing.T) {
 	defer s.Close()
 	for _, cell := range []string{
 		"func busy(n int) int {\n\tlist := make([]int, 8)\n\tfor i := range n {\n\t\tlist[i%8]++\n\t}\n\treturn list[0]\n}\nx := tensor.Ones(64, 64).Eval()",
-		"%profile -t 600ms -o p.pb.gz busy(20000) + int(x.MatMul(x).Sum().Item())",
+		"%profile -n 300 -o p.pb.gz busy(20000) + int(x.MatMul(x).Sum().Item())",
 	} {
 		if r := s.Run(t.Context(), cell); r.Err != nil {
 			t.Fatalf("%s\n%v", cell, r.Err)

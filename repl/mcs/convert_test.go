@@ -25,6 +25,7 @@ fmt.Println("printed", 1.5)
 
 // A file becomes every other kind, and a notebook is run and tested as a file is.
 func TestConvert(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{"a.mcs": converted, "broken.ipynb": `{"cells": [`, "old.ipynb": `{"nbformat": 3}`})
 	for _, c := range []struct {
 		args string
@@ -71,6 +72,7 @@ func TestConvert(t *testing.T) {
 // A cell of a notebook that puts out something else fails its test, and -u writes what it puts out, where
 // everything else stays.
 func TestNotebookIsTested(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{"a.ipynb": `{"nbformat": 4, "nbformat_minor": 5, "metadata": {"language_info": {"file_extension": ".mcs"}}, "cells": [
 {"cell_type": "code", "id": "one", "metadata": {"tags": ["t"]}, "execution_count": 1, "source": ["1 + 1"], "outputs": [{"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {"text/plain": ["3"]}}]},
 {"cell_type": "code", "id": "two", "metadata": {}, "execution_count": 2, "source": ["5"], "outputs": [{"output_type": "execute_result", "execution_count": 2, "metadata": {}, "data": {"text/plain": ["5"]}}]}]}`})
@@ -93,6 +95,7 @@ func TestNotebookIsTested(t *testing.T) {
 
 // A run is reported as a page and as a notebook: with pictures, and with the error that ended it.
 func TestReports(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{"a.mcs": "// %%\nfmt.Println(\"before\")\nplot.Line([]float64{1, 2, 4})\n// %%\n[]struct{ A int }{{1}, {2}}\n// %%\npanic(\"<no>\")\n// %%\n1\n"})
 	for name, want := range map[string][]string{
 		"r.html":  {"data:image/svg+xml;base64,", "<table>", "&lt;no&gt;", "before"},

@@ -9,6 +9,7 @@ import (
 
 // A table of a CSV file is shown as it is, and what it lacks is told with its line.
 func TestTableInCells(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "houses.csv"), []byte("area,rooms,street\n120,4,Elm\n80,,Oak\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -36,6 +37,7 @@ t.Tensor("area", "rooms")
 
 // A function of a cell changes batches in goroutines of a loader. Its panic is that of the cell.
 func TestLoaderInCells(t *testing.T) {
+	t.Parallel()
 	const session = `// %%
 pairs := data.Pairs(tensor.Ones(8, 1), tensor.Ones(8, 1), 2)
 changed := data.Map(pairs, func(b data.Batch, n int) data.Batch {
@@ -62,6 +64,7 @@ fmt.Println("not reached")
 // Records are read, shown and learnt from in cells. A bad line stops the cell by its name and number, or is
 // left out and counted.
 func TestRecordsInCells(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	lines := `{"prompt": "2+2=", "completion": "4"}` + "\n" + `{"prompt": "3+3=", completion: "6"}` + "\n" + `{"prompt": "4+4=", "completion": "8"}` + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "train.jsonl"), []byte(lines), 0o666); err != nil {

@@ -24,6 +24,7 @@ func onSmallDisk(t *testing.T, dir, size, script string) (out string, err error)
 // TestFullDisks: each kind of file is written twice, and where the second does not fit the error says so, the
 // first is there as it was, and nothing lies beside it.
 func TestFullDisks(t *testing.T) {
+	t.Parallel()
 	const model = "m := llm.New(llm.Config{Vocab: 64, Layers: 2, Width: width, Heads: 2})\n"
 	kinds := map[string]string{ // what writes out, or a folder of that name; width is 16 and then 256
 		"safetensors": "nn.Save(`out`, nn.NewLinear(width, width))",

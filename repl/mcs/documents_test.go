@@ -84,6 +84,7 @@ var (
 
 // Each example of the documents runs, and those that show an error have it.
 func TestDocumentedExamples(t *testing.T) {
+	t.Parallel()
 	docs, err := filepath.Glob("../../docs/*.md")
 	guide, _ := filepath.Glob("../../docs/guide/*.md")
 	if err != nil || len(docs) == 0 || len(guide) == 0 {

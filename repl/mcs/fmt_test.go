@@ -10,6 +10,7 @@ import (
 )
 
 func TestFmt(t *testing.T) {
+	t.Parallel()
 	const before = "// %% [markdown]\n// Text\n\n// %%  a title\nx:=tensor.Ones(2,3)\n%time   x\ny:=2*x[:,0]+1 ;\n// > [..]\n\n// %%\nfor x in y:\n// > ...\n// > [..]x in[..]\n// > ...\n"
 	const after = "// %% [markdown]\n// Text\n\n// %%  a title\nx := tensor.Ones(2, 3)\n%time   x\ny := 2*x[:,0] + 1\n// > [..]\n\n// %%\nfor x in y:\n// > ...\n// > [..]x in[..]\n// > ...\n"
 	dir := writeFiles(t, map[string]string{"a.mcs": before, "b.mcs": after, "crlf.mcs": "x := 1\r\n", "p.go": "package main\nfunc  main( ) { }\n", "bad.go": "package", "tensors.mcs": "x := tensor.Ones(2, 3)\ny := 2*x[:, 0] + 1\ny\n"})

@@ -8,6 +8,7 @@ import (
 
 // A formula of tensors may begin with a parenthesis wherever a person types one.
 func TestFormulasBeginWithParentheses(t *testing.T) {
+	t.Parallel()
 	const formula = "(x + 1) * (x + 2)"
 	const want = "[ 2  6 12]"
 	for _, c := range []struct{ name, stdin, want string }{
@@ -30,6 +31,7 @@ func TestFormulasBeginWithParentheses(t *testing.T) {
 
 // A line that Go can read and whose names the session has is Go: the shell would make a file of a comparison.
 func TestNegationsAreGo(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{"b": "important\n"})
 	out, errs, code := mcs(t, dir, "a, b, ok := 3, 2, true\nx := tensor.Range(2)\n!(a > b)\n!ok\n!(x > 0)\n!strings.Contains(`ab`, `c`)\n! echo asked {a}\n!cat b\n")
 	if want := "false\nfalse\nbool[2] cpu 2 B\n[ true false]\ntrue\nasked 3\nimportant\n"; code != 0 || out != want {

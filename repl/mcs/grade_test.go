@@ -59,6 +59,7 @@ func Example_grade() {
 
 // TestGrade: what is written beside the table, and what is refused.
 func TestGrade(t *testing.T) {
+	t.Parallel()
 	dir, err := gradeFolder()
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +106,7 @@ func TestGrade(t *testing.T) {
 
 // TestGradeStopped: Ctrl-C keeps what is there.
 func TestGradeStopped(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no signal that interrupts a process")
 	}

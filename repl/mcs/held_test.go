@@ -8,6 +8,7 @@ import (
 // What a person holds of a training step keeps its value: logits that nothing but the gradient read, before
 // the step and after it. Numbers that mean nothing are refused by name.
 func TestHeldTensorsStay(t *testing.T) {
+	t.Parallel()
 	const session = `x, classes := tensor.Arange(0, 12, 1).Sin().Reshape(4, 3).Eval(), tensor.From([]int{0, 1, 1, 0})
 w := tensor.Arange(0, 6, 1).Cos().Reshape(3, 2).Param()
 o := optim.AdamW{}.New([]nn.Param{nn.NewParam("w", &w)})
@@ -39,6 +40,7 @@ optim.AdamW{Beta1: 2}.New(nil)
 
 // What %time and %%time show is the result of their cell.
 func TestTimedValues(t *testing.T) {
+	t.Parallel()
 	const cells = "x := tensor.Ones(3)\n// %%\n%time x.Add(1)\n// %%\nfmt.Println(\"sum\", _.Sum().Item())\n" +
 		"// %%\n%%time\ny := x.Mul(4)\ny.Max()\n// %%\nfmt.Println(\"max\", _.Item())\n" +
 		"// %%\n%time z := y.Add(1)\n// %%\nfmt.Println(\"declared\", _.Sum().Item(), z.Sum().Item())\n" +

@@ -12,6 +12,7 @@ import (
 
 // Clients in Python: all of jupyter_kernel_test, and what it does not ask.
 func TestJupyterClients(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short: clients ask the kernel for half a minute")
 	}

@@ -7,6 +7,7 @@ import (
 
 // What is wrong with the text of a kernel has the place in the program's file, or in that of a package.
 func TestKernelPlaces(t *testing.T) {
+	t.Parallel()
 	const engine = `import "github.com/mcs-notebook/mcs/engine/kernel"` + "\n\n"
 	dir := writeFiles(t, map[string]string{
 		"prog.go":    "package main\n\n" + engine + "func main() {\n\t_, err := kernel.New(\"f\", `\nkernel void f(device const float* x, device float* y) {\n  double s = 1;\n}`, kernel.Options{})\n\tprintln(err.Error())\n}\n",

@@ -46,6 +46,7 @@ var quickly = sync.OnceValue(func() *strings.Replacer {
 // What mcs test -u writes for the example of each command is what mcs test finds in the next run, whatever
 // the command measures.
 func TestMagicExamplesAreStable(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("some examples are lines for sh")
 	}
@@ -77,7 +78,7 @@ func TestMagicExamplesAreStable(t *testing.T) {
 		}
 	})
 	base, dir := documentFiles(t), filepath.Join(t.TempDir(), "work")
-	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
+	env := []string{"XDG_CONFIG_HOME=" + filepath.Join(dir, "config")}
 	for _, update := range []bool{true, false} {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -98,7 +99,7 @@ func TestMagicExamplesAreStable(t *testing.T) {
 		if update {
 			args = append([]string{"test", "-u"}, names...)
 		}
-		stdout, stderr, code := mcs(t, dir, "", args...)
+		stdout, stderr, code := mcsWith(t, dir, env, "", args...)
 		if code != 0 {
 			t.Fatalf("%v: exit code %d\n%s%s", args[:2], code, stdout, stderr)
 		}

@@ -24,9 +24,15 @@ func TestMain(m *testing.M) {
 // mcs runs the command in a folder with the given files.
 func mcs(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	return mcsWith(t, dir, nil, stdin, args...)
+}
+
+// mcsWith is mcs with more variables of the environment.
+func mcsWith(t *testing.T, dir string, env []string, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), beCommand+"=1")
+	cmd.Env = append(append(os.Environ(), beCommand+"=1", "GOGC=400"), env...) // the collector would take a tenth of the time
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -50,10 +56,11 @@ func writeFiles(t *testing.T, files map[string]string) string {
 }
 
 func TestCommandLine(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{
 		"sum.mcs":   "// %%\nn := 3\nfmt.Println(\"n is\", n)\n// %%\nn * 2\n",
 		"crash.mcs": "m := map[int]int{}\ngo func() {\n\tfor {\n\t\tm[1]++\n\t}\n}()\nfor {\n\tm[2]++\n}\n",
-		"late.mcs":  "1 + 1\n// > 2\n\nfor {}\n// > ...\n",
+		"late.mcs":  "1 + 1\n// > 2\n\ntime.Sleep(time.Minute)\n// > ...\n",
 		"twice.mcs": "1 + 2\n3 + 4\n",
 		"fails.mcs": "// %%\nx := 1\n\n// %%\nx.Foo\n// %%\nfmt.Println(\"not reached\")\n",
 		"fused.mcs": "x := tensor.Ones(9).Eval()\n%kernels -assert 'launches <= 1' x.Exp().Sin()\n",
@@ -123,7 +130,7 @@ func TestCommandLine(t *testing.T) {
 		{"a crash does not stop the next", "test crash.mcs good.mcs", "", "FAIL  crash.mcs  ended without a result: exit status 2\nok    good.mcs  2 cells, [time]", "fatal error: concurrent map [..]\n...", 1},
 		{"files at a time", "test -j 3 bad.mcs good.mcs good.mcs", "", "FAIL  bad.mcs  2 cells, [time]\n...\nok    good.mcs  2 cells, [time]\nok    good.mcs  2 cells, [time]", "", 1},
 		{"no files at a time", "test -j 0 good.mcs", "", "", "mcs: test: got -j 0, want [..]", 2},
-		{"a cell that takes too long", "test -timeout 200ms late.mcs good.mcs", "", "FAIL  late.mcs  2 cells, [time]\nlate.mcs:4: cell 2\nthe cell was stopped: it took longer than 200 ms\nok    good.mcs  2 cells, [time]", "", 1},
+		{"a cell that takes too long", "test -timeout 2s late.mcs good.mcs", "", "FAIL  late.mcs  2 cells, [time]\nlate.mcs:4: cell 2\nthe cell was stopped: it took longer than 2.00 s\nok    good.mcs  2 cells, [time]", "", 1},
 		{"flags reach the test of each file", "test -device ref ref.mcs ref.mcs", "", "ok    ref.mcs  1 cell, [time]\nok    ref.mcs  1 cell, [time]", "", 0},
 		{"unknown parameter", "run sum.mcs -p steps=5", "", "", "mcs: -p steps=5: sum.mcs has no parameter steps; it has n", 2},
 		{"no such file", "run none.mcs", "", "", "mcs: open none.mcs: [..]", 2},
@@ -170,6 +177,7 @@ func wantLines(text string) []string {
 }
 
 func TestUpdateRewritesFile(t *testing.T) {
+	t.Parallel()
 	const before = "// %% first\n1 + 1\n// > 3\n\n// %%\nfmt.Println(\"took\", time.Second)\n// > took [time]\n// %%\nvar m map[string]int\nm[\"a\"] = 1\n// >\n"
 	dir := writeFiles(t, map[string]string{"t.mcs": before})
 	stdout, stderr, code := mcs(t, dir, "", "test", "-u", "t.mcs")
@@ -196,6 +204,7 @@ func TestUpdateRewritesFile(t *testing.T) {
 // What fails while it is shown is an error of its cell: the file fails at its line, and the files after it
 // are run.
 func TestShownValuesFail(t *testing.T) {
+	t.Parallel()
 	values := map[string]string{
 		"index":   "x := tensor.Randn(3)\nx.Take(tensor.From([]int{99}), 0)\n",
 		"large":   "tensor.Zeros(1 << 40)\n",

@@ -62,6 +62,7 @@ func copyModel(t *testing.T, dir, name, from string) {
 
 // TestGenerateGreedy: the words are those of the tokens that transformers generates.
 func TestGenerateGreedy(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, family := range []string{"llama-3", "qwen3", "gemma2", "phi3"} {
 		copyModel(t, dir, family, filepath.Join("families", family))
@@ -97,6 +98,7 @@ func TestGenerateGreedy(t *testing.T) {
 // TestChatAnswers: a script's messages are answered as transformers answers them, each with all that was
 // said.
 func TestChatAnswers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	copyModel(t, dir, "model", "chat")
 	text, err := os.ReadFile(filepath.Join(dir, "model", "chats.json"))
@@ -153,6 +155,7 @@ func TestChatAnswers(t *testing.T) {
 
 // TestChatInTerminal: Ctrl-C stops an answer and the conversation goes on, Ctrl-D leaves.
 func TestChatInTerminal(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("creack/pty has no pseudo-terminals on windows")
 	}
@@ -190,6 +193,7 @@ func TestChatInTerminal(t *testing.T) {
 
 // TestEval: losses in windows are those of transformers, and bits a byte follow from them.
 func TestEval(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/perplexity.json")
 	var want struct {
 		Text          string
@@ -229,6 +233,7 @@ func near(got, want float64) bool { return math.Abs(got-want) <= 1e-5*math.Abs(w
 
 // TestFuseAndConvert: what a model says with its adapter, the fused one says in every format.
 func TestFuseAndConvert(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeModelFolders(t, dir, "model", "adapter")
 	says := func(args ...string) string {
@@ -265,6 +270,7 @@ func TestFuseAndConvert(t *testing.T) {
 
 // TestQuantize: each type has its size, and loses little; codes of a file are fused as f16.
 func TestQuantize(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{"text.txt": strings.Repeat("to be or not to be, that is the question\n", 8)})
 	writeModelFolders(t, dir, "model", "adapter")
 	loss := func(model string) float64 {
@@ -374,6 +380,7 @@ func TestModelOfHub(t *testing.T) {
 
 // TestModelErrors: what is wrong is said before long work, and nothing is written.
 func TestModelErrors(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{"text.txt": "to be or not to be", "letter.txt": "a", "file": "", "taken.gguf": ""})
 	writeModelFolders(t, dir, "model", "adapter")
 	copyModel(t, dir, "other", "chat")

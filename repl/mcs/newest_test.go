@@ -10,6 +10,7 @@ import (
 // TestNothingIsStale: the sessions about functions, methods and types that are declared again behave in mcs
 // run as they do in a session. Of what they put out, mcs run has the notices on standard error.
 func TestNothingIsStale(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "session", "testdata", "newest.cells"))
 	if err != nil {
 		t.Fatal(err)

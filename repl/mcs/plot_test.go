@@ -9,6 +9,7 @@ import (
 
 // Through a pipe a live plot is shown once, as it is at the end, before the value of the cell.
 func TestLivePlot(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{"cell.mcs": `p := plot.Live(ctx, "a").Titled("live")
 for i := range 5 {
 	p.Add(float64(i), float64(i*i))
@@ -24,6 +25,7 @@ println("done")
 
 // A cell that ends in a plot shows it, %plot draws any numbers, and -o writes a file.
 func TestPlot(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ cell, stdout, stderr string }{
 		{`plot.Line([]int{1, 2}).Titled("up")`, "up\n2.0 ┤", ""},
 		{`plot.Line([]int{1, 2}).Named("a").And(plot.Line([]int{3, 4}).Named("b")).Log("y")`, "⠉ b\n", ""},

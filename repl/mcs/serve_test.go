@@ -46,6 +46,7 @@ func startServe(t *testing.T, dir string, args ...string) (address string, stop 
 
 // TestServeClient: OpenAI's package gets from mcs serve what the model says.
 func TestServeClient(t *testing.T) {
+	t.Parallel()
 	if out, err := exec.Command("python3", "-c", "import openai").CombinedOutput(); err != nil {
 		t.Skipf("python3 with openai of PyPI is not there to ask the server: %v %s", err, out)
 	}
@@ -100,6 +101,7 @@ func TestServeClient(t *testing.T) {
 
 // TestServeStarts: the examples of the help serve, and what cannot be served is said.
 func TestServeStarts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeModelFolders(t, dir, "Qwen2.5-0.5B-Instruct", "tuned/adapter")
 	if err := os.CopyFS(filepath.Join(dir, "all-MiniLM-L6-v2"), os.DirFS("../../engine/embed/testdata/bert")); err != nil {

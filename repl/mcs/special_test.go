@@ -13,6 +13,7 @@ import (
 // TestSpecialFiles: where a file is wanted, a pipe without a writer and a device without end are refused at
 // once, whichever part of mcs opens them.
 func TestSpecialFiles(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{"model.mcs": "m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 16, Heads: 2, KVHeads: 1, Hidden: 24})\n"})
 	for _, name := range []string{"adapter", "package"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {
@@ -61,6 +62,7 @@ func TestSpecialFiles(t *testing.T) {
 
 // TestEndlessInput: standard input has no end either.
 func TestEndlessInput(t *testing.T) {
+	t.Parallel()
 	zero, err := os.Open("/dev/zero")
 	if err != nil {
 		t.Skip(err)

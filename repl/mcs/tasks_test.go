@@ -15,6 +15,7 @@ import (
 // testdata/tasks.json was written by tests/peers/eval_tasks.py. Its error of a perplexity is drawn, and is
 // not compared.
 func TestEvalTasks(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/tasks.json")
 	var file struct {
 		Files   map[string]string
@@ -78,6 +79,7 @@ func TestEvalTasks(t *testing.T) {
 
 // TestTasksRefused: an error names the line of the file.
 func TestTasksRefused(t *testing.T) {
+	t.Parallel()
 	const good = `{"task": "a", "prompt": "p", "choices": ["b", "c"], "answer": 1}` + "\n"
 	for text, want := range map[string]string{
 		"": "a.jsonl has no tasks",

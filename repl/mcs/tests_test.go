@@ -16,13 +16,14 @@ var tested = map[string]string{
 	"bad.mcs":   "// %% sums\n1 + 1\n// > 3\n// %% products <\n2 * 3\n// > 6\n",
 	"error.mcs": "1\n// %%\npanic(\"boom\")\n// %% never\n3\n// > 4\n",
 	"exit.mcs":  "os.Exit(3)\n// > x\n",
-	"slow.mcs":  "// %% quick\n1\n// > 1\n// %% long timeout=100ms\ntime.Sleep(time.Minute)\n// > ...\n",
+	"slow.mcs":  "// %% quick\n1\n// > 1\n// %% long timeout=1500ms\ntime.Sleep(time.Minute)\n// > ...\n",
 	"kill.mcs":  "// %% first\n1\n// > 1\n// %%\n!kill -9 $PPID\n// > x\n",
 	"stack.mcs": "func f(n int) int { return f(n+1) + 1 }\nf(0)\n// > x\n",
 }
 
 // Whatever ends a file, the files after it are tested, and the report says what happened.
 func TestFilesGoOn(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("uses kill")
 	}
@@ -40,7 +41,7 @@ FAIL  exit.mcs  1 cell, [time]
 exit.mcs: a cell ended the run with exit status 3
 FAIL  slow.mcs  2 cells, [time]
 slow.mcs:5: cell 2
-the cell was stopped: it took longer than 100 ms
+the cell was stopped: it took longer than 1.50 s
 FAIL  error.mcs  2 cells, [time]
 error.mcs:3: cell 2
 In[2]:1:1: panic: boom
@@ -63,7 +64,7 @@ kill.mcs | after cell 1 | Error: ended without a result: signal: killed
 stack.mcs | cell 1, line 1 | Error: In[1]:2:1: panic: stack limit reached: endless recursion?
 exit.mcs | cell 1, line 1 | Error: the cell ended the run with exit status 3
 slow.mcs | cell 1: quick | passed
-slow.mcs | cell 2: long | Error: the cell was stopped: it took longer than 100 ms
+slow.mcs | cell 2: long | Error: the cell was stopped: it took longer than 1.50 s
 error.mcs | cell 1, line 1 | passed
 error.mcs | cell 2, line 3 | Error: In[2]:1:1: panic: boom
 missing.mcs | after cell 0 | Error: ended without a result: exit status 2
@@ -77,6 +78,7 @@ good.mcs | cell 2: products | passed`
 }
 
 func TestRunSelects(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, tested)
 	for _, tt := range []struct{ args, stdout, stderr string }{
 		{"-run good good.mcs bad.mcs", "ok    good.mcs  2 cells, [time]", ""},
@@ -86,7 +88,7 @@ func TestRunSelects(t *testing.T) {
 		{"-run never error.mcs", "FAIL  error.mcs  2 cells, [time]\nerror.mcs:3: cell 2\n...", ""}, // a cell before it fails
 		{"-run none good.mcs bad.mcs", "", "mcs: test: -run none: no file has this in its name, and no cell in its title"},
 		{"-run [ good.mcs", "", "mcs: test: -run: error parsing regexp: [..]"},
-		{"-timeout 50ms slow.mcs", "FAIL  slow.mcs  2 cells, [time]\nslow.mcs:5: cell 2\n[..]took longer than 100 ms", ""}, // the file's own limit
+		{"-timeout 1s slow.mcs", "FAIL  slow.mcs  2 cells, [time]\nslow.mcs:5: cell 2\n[..]took longer than 1.50 s", ""}, // the file's own limit
 	} {
 		stdout, stderr, code := mcs(t, dir, "", append([]string{"test"}, strings.Fields(tt.args)...)...)
 		if diff := script.Diff(wantLines(tt.stdout), stdout) + script.Diff(wantLines(tt.stderr), stderr); diff != "" {
@@ -100,6 +102,7 @@ func TestRunSelects(t *testing.T) {
 
 // A list of values runs the file with each; the table at the end has a line for each combination.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	dir := writeFiles(t, map[string]string{
 		"s.mcs": "lr := 1e-3\nrank := 4\nname := \"adam\"\n// %%\nif rank == 8 && lr > 1e-4 { panic(\"diverged\") }\nfmt.Println(\"with\", name)\nlr * float64(rank)\n",
 		"e.mcs": "code := 0\n// %%\nos.Exit(code)\n",

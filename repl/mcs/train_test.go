@@ -65,6 +65,7 @@ func tuningFiles(t *testing.T) string {
 
 // TestTrain: a job from a file, and what is said about files that cannot be.
 func TestTrain(t *testing.T) {
+	t.Parallel()
 	const grpo = " -p train.method=grpo -p train.steps=2 -p grpo.group=3 -p grpo.tokens=5 -p data.share=0.0 -p eval.best=false -p eval.every=0 -p grpo.rewards="
 	other, err := filepath.Abs("../../engine/llm/testdata/chat")
 	if err != nil {
@@ -173,6 +174,7 @@ func trained(t *testing.T, dir string) (adapter []byte, losses string) {
 
 // TestTrainGoesOn: a job that was killed, or stopped by Ctrl-C, goes on to the same adapter and the same log.
 func TestTrainGoesOn(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("windows has no such signals")
 	}
@@ -219,6 +221,7 @@ func TestTrainGoesOn(t *testing.T) {
 // TestTrainKeepsTokens: of large data the second start of a job reads the tokens that the first one made; a
 // dry run writes none.
 func TestTrainKeepsTokens(t *testing.T) {
+	t.Parallel()
 	record := `{"prompt": "what is ` + strings.Repeat("one and ", 40) + `one? ", "completion": "41"}` + "\n"
 	dir := writeFiles(t, map[string]string{
 		"large.jsonl": strings.Repeat(record, 1<<20/len(record)+1),
@@ -248,6 +251,7 @@ func TestTrainKeepsTokens(t *testing.T) {
 // TestTrainOnSavedDataset: a job on what save_to_disk wrote trains on one split and evaluates on another, and
 // an error says what the folder has in its place.
 func TestTrainOnSavedDataset(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "saved"), os.DirFS("../../engine/data/testdata/saved")); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import "testing"
 // A program's types are real ones for compiled packages: their methods hide, name and encode what is deep
 // inside.
 func TestCompiledPackagesSeeTypes(t *testing.T) {
+	t.Parallel()
 	const program = `package main
 
 import (

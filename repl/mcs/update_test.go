@@ -14,6 +14,7 @@ const wrong = "// %%\n1 + 1\n// > 3\n"
 const right = "// %%\n1 + 1\n// > 2\n"
 
 func TestUpdateKeepsModeAndLink(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("windows has no such modes")
 	}
@@ -41,6 +42,7 @@ func TestUpdateKeepsModeAndLink(t *testing.T) {
 
 // A person saves the file in an editor while its cells run: that is the newer text.
 func TestUpdateOfAFileThatChanged(t *testing.T) {
+	t.Parallel()
 	text := "// %%\nos.WriteFile(`self.mcs`, []byte(`mine`), 0o666)\n\n" + wrong
 	dir := writeFiles(t, map[string]string{"self.mcs": text})
 	_, stderr, code := mcs(t, dir, "", "test", "-u", "self.mcs")
@@ -54,6 +56,7 @@ func TestUpdateOfAFileThatChanged(t *testing.T) {
 
 // On a disk that is full the old file stays whole, and nothing lies beside it.
 func TestUpdateOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	big := "// %%\n1 + 1\n// > 3\n// %%\n// " + strings.Repeat("x", 40<<10) + "\n"
 	dir := writeFiles(t, map[string]string{"big.mcs": big})
 	out, err := onSmallDisk(t, dir, "64k", `cp ../big.mcs .

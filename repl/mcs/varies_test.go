@@ -10,6 +10,7 @@ import (
 // What mcs's own commands measure is another text each time: mcs test -u writes what stands for it, so that
 // mcs test passes afterwards, and all that is the same each time stays as it is.
 func TestUpdateOfWhatVaries(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "t.mcs")
 	const cells = `x := tensor.Ones(32, 32).Eval()

@@ -8,6 +8,7 @@ import (
 // What people from Python type is answered by the program with what to write, and what they type by mistake
 // with a note.
 func TestAnswersToPython(t *testing.T) {
+	t.Parallel()
 	const setup = "x := tensor.Ones(2, 3)\nxs := []int{1, 2, 3}\nn := 3\n"
 	for _, tt := range []struct{ cell, stdout, stderr string }{
 		{"for row in x:", "", "write for i := range x.Len(0) { row := x.At(i); fmt.Println(row) }"},
@@ -38,6 +39,7 @@ func TestAnswersToPython(t *testing.T) {
 
 // A regression is shown in its own units.
 func TestRegressionUnits(t *testing.T) {
+	t.Parallel()
 	const session = `type line struct{ layer *nn.Linear }
 func (l line) Members() []nn.Member { return []nn.Member{{Name: "layer", Part: l.layer}} }
 func (l line) Loss(x, y tensor.Tensor) tensor.Tensor { return l.layer.Forward(x).Sub(y).Square().Mean() }

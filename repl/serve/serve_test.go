@@ -106,8 +106,8 @@ func post(t testing.TB, url, body string) (status int, r reply) {
 	return got.StatusCode, r
 }
 
-// events are those of a stream, without the last one.
-func events(t testing.TB, url, body string) (list []reply) {
+// events are those of a stream, without the last one. When the first has come begun is called.
+func events(t testing.TB, url, body string, begun ...func()) (list []reply) {
 	t.Helper()
 	got, err := http.Post(url, "application/json", strings.NewReader(body))
 	if err != nil {
@@ -126,6 +126,11 @@ func events(t testing.TB, url, body string) (list []reply) {
 			t.Fatal(err)
 		}
 		list = append(list, r)
+		if len(list) == 1 {
+			for _, f := range begun {
+				f()
+			}
+		}
 	}
 	return list
 }
@@ -353,8 +358,7 @@ func TestLeaving(t *testing.T) {
 	if !free {
 		t.Error("the place of a client that has left is not free")
 	}
-	time.AfterFunc(300*time.Millisecond, stop)
-	list := events(t, at+"/v1/completions", long)
+	list := events(t, at+"/v1/completions", long, func() { go stop() })
 	if last := list[len(list)-1]; last.Error == nil || last.Error.Code != "stopped" {
 		t.Errorf("the server ends: got %+v at last", last)
 	}

@@ -31,9 +31,9 @@ const beProgram = "MCS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	debug.SetGCPercent(400) // hundreds of short sessions and programs: a fifth of the time
 	name := os.Getenv(beProgram)
 	if name == "" {
-		debug.SetGCPercent(400) // hundreds of short sessions: a fifth of the time
 		os.Exit(m.Run())
 	}
 	text, err := os.ReadFile(name)

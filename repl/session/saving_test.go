@@ -22,7 +22,9 @@ func TestStopWaitsForASave(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	saved := durable.Begin("checkpoint")
 	go func() {
-		time.Sleep(50 * time.Millisecond)
+		for s.rt.Current() == nil {
+			time.Sleep(time.Millisecond)
+		}
 		cancel()
 		time.Sleep(5 * grace)
 		saved()

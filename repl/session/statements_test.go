@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/repl/cell"
 )
 
@@ -20,9 +21,13 @@ func TestLeftOutErrorsEnd(t *testing.T) {
 	exprs := []string{"$", "($)", "$ + 1", "1 + $", "-$", "$ + $", "$.Len()", "$.x", "[]int{$}", "[]int{$}[0]", "xs[$]", "xs[$:]", "m[$]", "int64($)", "append(xs, $)",
 		"len($)", "*$", "&$", "<-$", "$.(int)", "$()", "func() int { n := $; return n }()", "func() { a = $ }", "struct{ x int }{$}", "map[int]int{$: $}", "max($, 1)", "println($)", "new($)"}
 	calls := []string{"one()", "two()", "open()", "fails()", "strconv.Atoi(\"1\")", "missing()"}
+	n := 0
 	for _, statement := range statements {
 		for _, expr := range exprs {
 			for _, call := range calls {
+				if n++; n%5 != 0 && !long.Tests() { // no list has a multiple of five, so each meets each
+					continue
+				}
 				src := strings.ReplaceAll(statement, "$", strings.ReplaceAll(expr, "$", call))
 				ended := make(chan struct{})
 				go func() {

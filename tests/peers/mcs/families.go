@@ -282,7 +282,7 @@ func attentions() []family {
 // stores vectors in a dtype.
 func (w *work) decoding(kept dtype.Type) func() []tensor.Tensor {
 	const texts, heads, shared, width = 4, 8, 2, 64
-	page := max(w.M/4, 64)
+	page := max(w.M/4, 16)
 	layer := func(seed uint32, in, out int) *nn.Linear {
 		return &nn.Linear{Weight: values(seed, in, out).Mul(0.05).Eval()}
 	}

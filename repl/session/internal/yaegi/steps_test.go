@@ -64,7 +64,7 @@ func TestLook(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "stopped") {
 					t.Errorf("it ended with %v, want what Look panics with", err)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("it does not look")
 			}
 			if err := in.Run(compile(t, in, 3, "func late() { two() }; func init() { late() }")); err == nil {

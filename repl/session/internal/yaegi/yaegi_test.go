@@ -47,7 +47,7 @@ func TestHaltAndResume(t *testing.T) {
 	in.Halt()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("an endless loop goes on after Halt")
 	}
 	in.Resume(number)
