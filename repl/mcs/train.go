@@ -99,6 +99,9 @@ func runTraining(cmd *cobra.Command, name string, o trainOptions) error {
 	if text != "" && first {
 		printReport(text)
 	}
+	if rank, failed := group.Failure(); failed != nil && rank != group.Rank() {
+		code = exitFailed // another rank was used wrongly, or has ended
+	}
 	tell(group, err) // before Close, after which a launcher may end all
 	if closed := group.Close(); err == nil && closed != nil {
 		tell(group, closed)
