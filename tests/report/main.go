@@ -33,45 +33,50 @@ func main() {
 	}
 }
 
-// goTest runs go test -json with these arguments and gives what it prints to read.
-func goTest(args []string, read func(io.Reader) error) error {
+// A command runs go test with these arguments, gives what it prints to read, and says whether it ended well.
+type command func(args []string, read func(io.Reader) error) (bool, error)
+
+func goTest(args []string, read func(io.Reader) error) (bool, error) {
 	c := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := c.Start(); err != nil {
-		return err
+		return false, err
 	}
 	err = read(out)
-	c.Wait() // a status of 1 is what the events say, too
-	return err
+	return c.Wait() == nil, err
 }
 
 // run tests with the arguments of go test, flags in one word each and packages that begin with ".", and says
 // whether all tests passed, at least when they ran again.
-func run(args []string, test func(args []string, read func(io.Reader) error) error, w io.Writer) (bool, error) {
+func run(args []string, test command, w io.Writer) (bool, error) {
 	first := newReport(w)
-	if err := test(args, first.read); err != nil {
+	ok, err := test(args, first.read)
+	if err != nil {
 		return false, err
 	}
-	ok, failed := first.ok(), first.again()
-	if len(failed) > 0 {
-		ok = true
-		flags := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, ".") })
-		for _, pkg := range slices.Sorted(maps.Keys(failed)) {
-			fmt.Fprintf(w, "again, with nothing beside: %s %s\n", pkg, strings.Join(failed[pkg], " "))
-			second := newReport(w)
-			alone := append([]string{"-count=1", "-run=^(" + strings.Join(failed[pkg], "|") + ")$", pkg}, flags...)
-			if err := test(alone, second.read); err != nil {
-				return false, err
-			}
-			ok = ok && second.ok()
+	failed := first.again()
+	if len(failed) == 0 {
+		first.tables()
+		return ok && first.ok(), nil
+	}
+	ok = true
+	flags := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, ".") })
+	for _, pkg := range slices.Sorted(maps.Keys(failed)) {
+		fmt.Fprintf(w, "again, with nothing beside: %s %s\n", pkg, strings.Join(failed[pkg], " "))
+		second := newReport(w)
+		alone := append([]string{"-count=1", "-run=^(" + strings.Join(failed[pkg], "|") + ")$", pkg}, flags...)
+		passed, err := test(alone, second.read)
+		if err != nil {
+			return false, err
 		}
+		ok = ok && passed && second.ok()
 	}
 	first.tables()
-	if ok && len(failed) > 0 {
+	if ok {
 		fmt.Fprintln(w, "\nPassed only with nothing beside:")
 		for _, pkg := range slices.Sorted(maps.Keys(failed)) {
 			fmt.Fprintf(w, "  %s %s\n", pkg, strings.Join(failed[pkg], " "))

@@ -70,15 +70,15 @@ func TestReport(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			runs := 0
-			ok, err := run([]string{"-timeout=30m", "./..."}, func(args []string, read func(io.Reader) error) error {
+			ok, err := run([]string{"-timeout=30m", "./..."}, func(args []string, read func(io.Reader) error) (bool, error) {
 				runs++
 				if runs == 1 {
-					return read(strings.NewReader(test.events))
+					return true, read(strings.NewReader(test.events))
 				}
 				if got := strings.Join(args, " "); got != "-count=1 -run=^(TestA)$ m/p -timeout=30m" {
 					t.Errorf("got %s for the second run", got)
 				}
-				return read(strings.NewReader(test.again))
+				return true, read(strings.NewReader(test.again))
 			}, &out)
 			if ok != test.ok || err != nil {
 				t.Errorf("got %v, %v, want %v", ok, err, test.ok)
@@ -89,5 +89,15 @@ func TestReport(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The go command may fail in a way that no event tells.
+func TestStatus(t *testing.T) {
+	ok, err := run(nil, func(_ []string, read func(io.Reader) error) (bool, error) {
+		return false, read(strings.NewReader(`{"Action":"pass","Package":"m/p"}`))
+	}, io.Discard)
+	if ok || err != nil {
+		t.Errorf("got %v, %v for a status of 1, want false", ok, err)
 	}
 }
