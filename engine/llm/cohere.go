@@ -1,10 +1,14 @@
 package llm
 
-import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+)
 
 // Cohere's Command R.
 var cohere = family{
-	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Unscaled: true, Tells: with(biasTells, ggufhub.Pairs{{"use_qk_norm", "blk.0.attn_q_norm.weight"}}), Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"logit_scale", "logit_scale"}}, Theta: 5e5},
+	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Unscaled: true, Tells: slices.Concat(biasTells, ggufhub.Pairs{{"use_qk_norm", "blk.0.attn_q_norm.weight"}}), Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"logit_scale", "logit_scale"}}, Theta: 5e5},
 	class:       "CohereForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {

@@ -3,6 +3,7 @@ package llm
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -124,7 +125,7 @@ func (c Config) latentKeys(k map[string]any) {
 
 // latentMetadata and latentYarn are those of DeepSeek's models.
 var (
-	latentMetadata = with(deepKeys, ggufhub.Pairs{{"attention.q_lora_rank", "q_lora_rank"}, {"attention.kv_lora_rank", "kv_lora_rank"}})
+	latentMetadata = slices.Concat(deepKeys, ggufhub.Pairs{{"attention.q_lora_rank", "q_lora_rank"}, {"attention.kv_lora_rank", "kv_lora_rank"}})
 	latentYarn     = ggufhub.Pairs{{"rope.scaling.yarn_log_multiplier", "mscale_all_dim"}}
 )
 
@@ -177,7 +178,7 @@ var glm4MoeLite = family{
 // Youtu, which is DeepSeek V3 without experts.
 var youtu = family{
 	Family: ggufhub.Family{Type: "youtu", Architecture: "deepseek2", Latent: true, Changes: ggufhub.Latent, Yarn: latentYarn,
-		Keys: with(latentMetadata, ggufhub.Pairs{{"leading_dense_block_count", "num_hidden_layers"}, {"expert_feed_forward_length", "intermediate_size"}})},
+		Keys: slices.Concat(latentMetadata, ggufhub.Pairs{{"leading_dense_block_count", "num_hidden_layers"}, {"expert_feed_forward_length", "intermediate_size"}})},
 	class: "YoutuForCausalLM",
 	read: func(s settings, c *Config) {
 		s.latent(c)

@@ -1,6 +1,10 @@
 package llm
 
-import "github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
+)
 
 // gptKeys are what GPT-2 and its heirs call their settings.
 var gptKeys = ggufhub.Pairs{
@@ -59,7 +63,7 @@ var gptNeo = family{
 		{"layer_norm_eps", "layer_norm_epsilon"},
 	},
 	wide:  4,
-	names: with(gpt2.names, ggufhub.Pairs{{"self_attn", "attn.attention"}, {"o_proj", "out_proj"}}),
+	names: slices.Concat(gpt2.names, ggufhub.Pairs{{"self_attn", "attn.attention"}, {"o_proj", "out_proj"}}),
 	read: func(s settings, c *Config) {
 		s.gpt2(c, "gelu_new")
 		c.JoinedQKV, c.QKVBias, c.Scale = false, false, 1
@@ -95,7 +99,7 @@ var gptJ = family{
 
 // GPT-NeoX, so Pythia.
 var gptNeoX = family{
-	Family: ggufhub.Family{Type: "gpt_neox", Partial: 0.25, Architecture: "gptneox", Grouped: true, Keys: with(epsKey, ggufhub.Pairs{{"use_parallel_residual", "use_parallel_residual"}})},
+	Family: ggufhub.Family{Type: "gpt_neox", Partial: 0.25, Architecture: "gptneox", Grouped: true, Keys: slices.Concat(epsKey, ggufhub.Pairs{{"use_parallel_residual", "use_parallel_residual"}})},
 	class:  "GPTNeoXForCausalLM",
 	keys:   ggufhub.Pairs{{"rope_theta", "rotary_emb_base"}, {"partial_rotary_factor", "rotary_pct"}}, // as they were first written
 	names: ggufhub.Pairs{

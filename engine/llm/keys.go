@@ -31,10 +31,10 @@ func (c Config) family() string {
 func (c Config) names() ggufhub.Pairs {
 	f, _ := familyOf(c.family())
 	if c.BothNorms && f.Type == falcon.Type {
-		return with(f.names, ggufhub.Pairs{{"input_layernorm", "ln_attn"}, {"post_attention_layernorm", "ln_mlp"}})
+		return slices.Concat(f.names, ggufhub.Pairs{{"input_layernorm", "ln_attn"}, {"post_attention_layernorm", "ln_mlp"}})
 	}
 	if c.alone(f) {
-		return with(f.names, ggufhub.Pairs{{"mlp", expertsBeside}})
+		return slices.Concat(f.names, ggufhub.Pairs{{"mlp", expertsBeside}})
 	}
 	return f.names
 }

@@ -36,7 +36,7 @@ var lfm2 = family{
 var lfm2Moe = family{
 	Family: ggufhub.Family{Type: "lfm2_moe", Theta: 1e6, Architecture: "lfm2moe", State: "conv", Changes: ggufhub.Conv, Says: sigmoids, Knows: map[string]any{"norm_topk_prob": true},
 		Tells: ggufhub.Pairs{{"use_expert_bias", "blk.*.exp_probs_b.bias"}},
-		Keys:  with(lfm2.Keys, ggufhub.Pairs{{"leading_dense_block_count", "num_dense_layers"}, {"expert_feed_forward_length", "moe_intermediate_size"}})},
+		Keys:  slices.Concat(lfm2.Keys, ggufhub.Pairs{{"leading_dense_block_count", "num_dense_layers"}, {"expert_feed_forward_length", "moe_intermediate_size"}})},
 	class: "Lfm2MoeForCausalLM",
 	names: lfm2.names,
 	files: []string{".gate.e_score_correction_bias", ".expert_bias", ".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},

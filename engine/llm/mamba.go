@@ -89,7 +89,7 @@ var graniteNames = ggufhub.Pairs{{"mixer", "mamba"}, {"mlp", "shared_mlp"}, {"ga
 // Granite 4, whose layers have attention or a state, and mostly experts beside a feed-forward layer.
 var graniteHybrid = family{
 	Family: ggufhub.Family{Type: "granitemoehybrid", Architecture: "granitehybrid", Interleaved: true, State: "linear_attention", Width: "mamba_d_head", Finetuned: true,
-		Changes: ggufhub.MambaHalves, Keys: with(graniteShared.Keys, mambaMetadata), Knows: map[string]any{"num_local_experts": 0},
+		Changes: ggufhub.MambaHalves, Keys: slices.Concat(graniteShared.Keys, mambaMetadata), Knows: map[string]any{"num_local_experts": 0},
 		Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}, {"mamba_conv_bias", "blk.*.ssm_conv1d.bias"}}},
 	class:  "GraniteMoeHybridForCausalLM",
 	names:  graniteNames,
@@ -108,7 +108,7 @@ var graniteHybrid = family{
 // Granite with experts beside a feed-forward layer.
 var graniteShared = family{
 	Family: ggufhub.Family{Type: "granitemoeshared", Architecture: "granitemoe", Interleaved: true, Tells: biasTells, Says: map[string]uint32{"expert_shared_feed_forward_length": 0},
-		Changes: ggufhub.Halves, Keys: with(granite.Keys, ggufhub.Pairs{{"expert_shared_feed_forward_length", "shared_intermediate_size"}})},
+		Changes: ggufhub.Halves, Keys: slices.Concat(granite.Keys, ggufhub.Pairs{{"expert_shared_feed_forward_length", "shared_intermediate_size"}})},
 	class:  "GraniteMoeSharedForCausalLM",
 	names:  graniteNames,
 	files:  graniteMoe.files,
@@ -185,7 +185,7 @@ var graniteMoeSWA = family{
 var nemotronH = family{
 	Family: ggufhub.Family{Type: "nemotron_h", Architecture: "nemotron_h", MixedArchitecture: "nemotron_h_moe", State: "linear_attention", Kinds: "layers_block_type",
 		Width: "mamba_head_dim", Finetuned: true, Interleaved: true, Changes: ggufhub.Mamba, Tells: ggufhub.Pairs{{"use_conv_bias", "blk.*.ssm_conv1d.bias"}},
-		Keys: with(deepKeys, ggufhub.Pairs{
+		Keys: slices.Concat(deepKeys, ggufhub.Pairs{
 			{"ssm.conv_kernel", "conv_kernel"}, {"ssm.state_size", "ssm_state_size"}, {"ssm.time_step_rank", "mamba_num_heads"}, {"ssm.group_count", "n_groups"},
 			{"attention.layer_norm_epsilon", "layer_norm_epsilon"}, {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
 			{"expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"}, {"moe_latent_size", "moe_latent_size"},

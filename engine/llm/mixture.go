@@ -61,9 +61,6 @@ var (
 	sigmoids = map[string]uint32{"expert_gating_func": 2}
 )
 
-// with are several lists of pairs, of which the later ones count.
-func with(lists ...ggufhub.Pairs) ggufhub.Pairs { return slices.Concat(lists...) }
-
 // GLM 4.5 to 4.7, of which half of each head turns.
 var glm4Moe = family{
 	Family: ggufhub.Family{Type: "glm4_moe", Partial: 0.5, Architecture: "glm4moe", Says: sigmoids, Keys: deepKeys, Knows: map[string]any{"first_k_dense_replace": 0},

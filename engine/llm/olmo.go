@@ -1,13 +1,15 @@
 package llm
 
 import (
+	"slices"
+
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
 // OLMo, whose norms have no weights.
 var olmo1 = family{
-	Family: ggufhub.Family{Type: "olmo", Architecture: "olmo", Interleaved: true, Tells: biasTells, Keys: with(epsKey, ggufhub.Pairs{{"attention.clamp_kqv", "clip_qkv"}})},
+	Family: ggufhub.Family{Type: "olmo", Architecture: "olmo", Interleaved: true, Tells: biasTells, Keys: slices.Concat(epsKey, ggufhub.Pairs{{"attention.clamp_kqv", "clip_qkv"}})},
 	class:  "OlmoForCausalLM",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)
@@ -61,7 +63,7 @@ var exaone4 = family{
 // K-EXAONE, which is EXAONE 4 with experts, and norms before its parts.
 var exaoneMoe = family{
 	Family: ggufhub.Family{Type: "exaone_moe", Architecture: "exaone-moe", Layers: true, Sparse: true, Unscaled: true, Says: sigmoids,
-		Keys: with(deepKeys, ggufhub.Pairs{{"expert_shared_count", "num_shared_experts"}})},
+		Keys: slices.Concat(deepKeys, ggufhub.Pairs{{"expert_shared_count", "num_shared_experts"}})},
 	class: "ExaoneMoeForCausalLM",
 	names: ggufhub.Pairs{{"shared_expert", "shared_experts"}},
 	files: []string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"},

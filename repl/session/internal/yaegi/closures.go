@@ -237,10 +237,7 @@ func (k *kinds) closureOf(v *value) *closure {
 	if reflect.Kind(v.bits&kindMask) != reflect.Func || v.bits&methodBit != 0 {
 		return nil
 	}
-	p := v.ptr
-	if v.bits&heldBit != 0 {
-		p = *(*unsafe.Pointer)(p)
-	}
+	p := *(*unsafe.Pointer)(v.memory())
 	if p == nil || *(*uintptr)(p) != k.made {
 		return nil
 	}

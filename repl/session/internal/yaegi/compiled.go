@@ -96,7 +96,7 @@ func (c *foreign) step(f *frame) step {
 	}
 	for i := range k.params {
 		if p, a := &k.params[i], c.args[i].of(f); p.boxed {
-			box := (*reflect.Value)(unsafe.Pointer(a)).Interface()
+			box := reflectOf(a).Interface()
 			r.load(p.words, unsafe.Pointer(&box))
 		} else {
 			r.load(p.words, a.memory())
@@ -134,7 +134,7 @@ func (c *foreign) list(k *convention, f *frame) header {
 	}
 	array := reflect.New(k.list)
 	for i := range rest {
-		array.Elem().Index(i).Set(*(*reflect.Value)(unsafe.Pointer(rest[i].of(f))))
+		array.Elem().Index(i).Set(reflectOf(rest[i].of(f)))
 	}
 	return header{array.UnsafePointer(), len(rest), len(rest)}
 }
@@ -180,13 +180,13 @@ func (k *convention) has(c *foreign, f *frame) bool {
 // convention finds out how the function is called, which has its first call.
 func (c *foreign) convention(f *frame) *convention {
 	v, k := c.callee.of(f), &convention{}
-	fn := *(*reflect.Value)(unsafe.Pointer(v))
+	fn := reflectOf(v)
 	if fn.Kind() != reflect.Func || v.bits&unexportedBits != 0 {
 		return k
 	}
 	t, full, ok := fn.Type(), count{}, true
 	if k.callee = (value{typ: v.typ, bits: v.bits &^ (settableBit | heldBit)}); v.bits&methodBit != 0 {
-		receiver := typeAt(v.typ)
+		receiver := reflectOf(&value{typ: v.typ, bits: v.bits & kindMask}).Type()
 		if receiver.Kind() == reflect.Interface {
 			return k
 		}
@@ -238,7 +238,7 @@ func (c *foreign) convention(f *frame) *convention {
 
 // param says how an argument becomes a parameter of the type.
 func (c *count) param(a *value, to reflect.Type) (p param, ok bool) {
-	from := (*reflect.Value)(unsafe.Pointer(a)).Type()
+	from := reflectOf(a).Type()
 	kind := from.Kind()
 	p.words, ok = c.words(to)
 	if from == to {

@@ -45,13 +45,6 @@ func (v *value) memory() unsafe.Pointer {
 	return v.ptr
 }
 
-// typeAt is the type that a value has.
-func typeAt(t *opaque) reflect.Type {
-	var box any
-	*(**opaque)(unsafe.Pointer(&box)) = t
-	return reflect.TypeOf(box)
-}
-
 // valuesFit says whether values are as they are taken for here.
 func valuesFit() bool {
 	n, x, s, ok := 1, 2.0, "3", true
