@@ -13,18 +13,18 @@ import (
 // has what the call returned.
 func TestStopWaitsForASave(t *testing.T) {
 	const grace = 100 * time.Millisecond
-	s, err := New(Options{Stdout: make(signal, 10), limits: supervise.Limits{Grace: grace}})
+	reads := make(signal, 10)
+	s, err := New(Options{Stdout: reads, limits: supervise.Limits{Grace: grace}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	run(t, s, "r, w := io.Pipe(); lines := bufio.NewScanner(r)")
+	run(t, s, `go func() { w.Write([]byte("half a line")); fmt.Println("read") }()`) // by a scanner, which waits for the rest
 	ctx, cancel := context.WithCancel(t.Context())
 	saved := durable.Begin("checkpoint")
 	go func() {
-		for s.rt.Current() == nil {
-			time.Sleep(time.Millisecond)
-		}
+		<-reads
 		cancel()
 		time.Sleep(5 * grace)
 		saved()
