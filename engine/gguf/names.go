@@ -112,6 +112,11 @@ var (
 		{"ffn_down_exps", "block_sparse_moe.experts.down_proj"}, {"ffn_gate_shexp", "shared_mlp.gate_proj"}, {"ffn_up_shexp", "shared_mlp.up_proj"},
 		{"ffn_down_shexp", "shared_mlp.output_linear"}, {"ffn_gate", "shared_mlp.gate_proj"}, {"ffn_up", "shared_mlp.up_proj"}, {"ffn_down", "shared_mlp.output_linear"},
 	}
+	// swaNames are those of Granite with windows, of which gate and up stay one tensor.
+	swaNames = []pair{
+		{"attn_sinks.weight", "self_attn.sinks"}, {"ffn_up_shexp", "shared_mlp.input_linear"},
+		{"ffn_gate_up_exps.weight", "block_sparse_moe.experts.gate_up_proj"}, {"ffn_down_exps.weight", "block_sparse_moe.experts.down_proj"},
+	}
 	falconNames = []pair{{"ffn_norm", "pre_ff_layernorm.weight"}, {"ffn_gate", "feed_forward.gate_proj"}, {"ffn_up", "feed_forward.up_proj"}, {"ffn_down", "feed_forward.down_proj"}}
 	oneNorm     = []pair{{"attn_norm", "norm"}}
 	gemma4Names = []pair{
@@ -217,6 +222,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"falcon-h1":      {falconNames, stateNames("mamba."), tensorsOfLayer},
 		"glm4moe":        {after, tensorsOfLayer, gateApart, deepExperts, experts},
 		"gpt-oss":        {ossNames, tensorsOfLayer, experts},
+		"granite_swa":    {swaNames, tensorsOfLayer, twoNorms, gateApart, graniteExperts},
 		"granitehybrid":  {graniteExperts, stateNames("mamba."), tensorsOfLayer, twoNorms},
 		"granitemoe":     {graniteExperts, tensorsOfLayer, twoNorms},
 		"hunyuan-moe":    {hunyuanNames, hunyuanExperts, tensorsOfLayer, twoNorms, experts},

@@ -266,6 +266,7 @@ var noGGUF = map[string]string{
 	"falcon-bias": "post_attention_layernorm.bias", "ministral": "Local", "youtu-plain": "Rope", "youtu-yarn": "QKVBias", "phimoe-scaled": "Rope",
 	"phimoe": "Mixture", "phimoe-narrow": "Mixture", "phimoe-six": "Mixture", "phimoe-window": "Mixture", // how near two experts may be
 	"gemma4-bias": "Rope", "gemma4-lent": "Rope",
+	"granite_swa-rates": "LocalRope", "granitemoe_swa-bias": "LocalRope", // all layers of a file turn by one rate
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
 }
 
@@ -274,7 +275,7 @@ var noGGUF = map[string]string{
 // another model. windowed are those whose short window it heeds.
 var (
 	strange  = strings.Fields("cohere-norms dots1 ernie4_5_moe nemotron-bias olmo2-grouped phimoe-bias qwen3_5_moe_text qwen3_5_text qwen3_next seed_oss-bias stablelm-parallel")
-	windowed = strings.Fields("exaone_moe gemma4 gemma4-experts gemma4-same mellum")
+	windowed = strings.Fields("exaone_moe gemma4 gemma4-experts gemma4-same granite_swa granitemoe_swa granitemoe_swa-alone mellum")
 )
 
 func folderOnly(m *Model) bool {

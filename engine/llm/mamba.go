@@ -152,7 +152,7 @@ func (s settings) rates(c *Config) {
 
 // Granite with windows and sinks.
 var graniteSWA = family{
-	Family: ggufhub.Family{Type: "granite_swa"},
+	Family: ggufhub.Family{Type: "granite_swa", Architecture: "granite_swa", Interleaved: true, Layers: true, Tells: biasTells, Keys: granite.Keys},
 	class:  "GraniteSWAForCausalLM",
 	rates:  true,
 	read: func(s settings, c *Config) {
@@ -164,7 +164,7 @@ var graniteSWA = family{
 
 // Granite with windows, sinks and experts.
 var graniteMoeSWA = family{
-	Family: ggufhub.Family{Type: "granitemoe_swa"},
+	Family: ggufhub.Family{Type: "granitemoe_swa", Architecture: "granite_swa", Mixed: true, Interleaved: true, Layers: true, Fused: true, Tells: biasTells, Keys: graniteShared.Keys},
 	class:  "GraniteMoeSWAForCausalLM",
 	rates:  true,
 	names:  graniteNames,

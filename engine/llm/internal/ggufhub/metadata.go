@@ -195,6 +195,15 @@ func (f *folder) rope(head int) {
 		return f.setting(fields...)
 	}
 	base := cmp.Or(get("rope_theta"), f.family.Theta, 10000)
+	if rates, ok := f.config["layer_rope_theta"].([]any); ok { // of which files have one, and which layers it is of
+		turns := make([]bool, len(rates))
+		for i, rate := range rates {
+			if x, _ := rate.(float64); x != 0 {
+				turns[i], base = true, x
+			}
+		}
+		f.metadata[f.arch+".attention.rope_pattern"] = turns
+	}
 	f.number("rope.freq_base", base)
 	if x, ok := local["rope_theta"].(float64); ok {
 		f.number("rope.freq_base_swa", x)

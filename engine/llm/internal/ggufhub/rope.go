@@ -26,6 +26,15 @@ func (m *Model) rope(k map[string]any, head int) {
 	if base := m.family.LocalTheta; base != 0 {
 		k["rope_local_base_freq"] = m.number(m.own("rope.freq_base_swa"), base)
 	}
+	if turns := list[bool](m, m.own("attention.rope_pattern")); turns != nil {
+		rates := make([]any, len(turns))
+		for i := range rates {
+			if rates[i] = 0; turns[i] {
+				rates[i] = k["rope_theta"]
+			}
+		}
+		k["layer_rope_theta"] = rates
+	}
 	if original := m.number(m.own("rope.scaling.original_context_length"), 0); original != 0 {
 		k["original_max_position_embeddings"] = original
 	}
