@@ -6,9 +6,12 @@ import (
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 )
 
+// unscaled says in files that rotary positions have no scaling.
+var unscaled = map[string]any{"rope.scaling.type": "none"}
+
 // Cohere's Command R.
 var cohere = family{
-	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Unscaled: true, Tells: slices.Concat(biasTells, ggufhub.Pairs{{"use_qk_norm", "blk.0.attn_q_norm.weight"}}), Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"logit_scale", "logit_scale"}}, Theta: 5e5},
+	Family:      ggufhub.Family{Type: "cohere", Architecture: "command-r", Fixed: unscaled, Tells: slices.Concat(biasTells, ggufhub.Pairs{{"use_qk_norm", "blk.0.attn_q_norm.weight"}}), Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"logit_scale", "logit_scale"}}, Theta: 5e5},
 	class:       "CohereForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -20,7 +23,7 @@ var cohere = family{
 
 // Cohere 2, Command R7B and A, whose layers without a window turn nothing.
 var cohere2 = family{
-	Family:      ggufhub.Family{Type: "cohere2", Architecture: "cohere2", Unscaled: true, Layers: true, Every: 4, Tells: biasTells, Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"logit_scale", "logit_scale"}}},
+	Family:      ggufhub.Family{Type: "cohere2", Architecture: "cohere2", Fixed: unscaled, Layers: true, Every: 4, Tells: biasTells, Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "layer_norm_eps"}, {"logit_scale", "logit_scale"}}},
 	class:       "Cohere2ForCausalLM",
 	interleaved: true,
 	read: func(s settings, c *Config) {
@@ -72,7 +75,7 @@ var starCoder2 = family{
 
 // Nemotron 3 and 4, Minitron.
 var nemotron = family{
-	Family: ggufhub.Family{Type: "nemotron", Partial: 0.5, Architecture: "nemotron", PlusOne: true, Unscaled: true, Tells: biasTells,
+	Family: ggufhub.Family{Type: "nemotron", Partial: 0.5, Architecture: "nemotron", PlusOne: true, Fixed: unscaled, Tells: biasTells,
 		Keys: ggufhub.Pairs{{"attention.layer_norm_epsilon", "norm_eps"}, {"attention.layer_norm_rms_epsilon", "norm_eps"}}},
 	class: "NemotronForCausalLM",
 	read: func(s settings, c *Config) {

@@ -266,15 +266,16 @@ var noGGUF = map[string]string{
 	"falcon-bias": "post_attention_layernorm.bias", "ministral": "Local", "youtu-plain": "Rope", "youtu-yarn": "QKVBias", "phimoe-scaled": "Rope",
 	"phimoe": "Mixture", "phimoe-narrow": "Mixture", "phimoe-six": "Mixture", "phimoe-window": "Mixture", // how near two experts may be
 	"gemma4-bias": "Rope", "gemma4-lent": "Rope",
+	"bamba-groups": "Recurrent", "bamba-long": "Recurrent",
 	"granite_swa-rates": "LocalRope", "granitemoe_swa-bias": "LocalRope", // all layers of a file turn by one rate
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
 }
 
 // strange are small models that llama.cpp's converter writes and llama.cpp 0.3.36 does not load, as it takes
-// some sizes and layers of the models that it knows for granted, and Phi 3.5 MoE, of which it computes
-// another model. windowed are those whose short window it heeds.
+// some sizes and layers of the models that it knows for granted, and Bamba and Phi 3.5 MoE, of which it
+// computes another model. windowed are those whose short window it heeds.
 var (
-	strange  = strings.Fields("cohere-norms dots1 ernie4_5_moe nemotron-bias olmo2-grouped phimoe-bias qwen3_5_moe_text qwen3_5_text qwen3_next seed_oss-bias stablelm-parallel")
+	strange  = strings.Fields("bamba cohere-norms dots1 ernie4_5_moe nemotron-bias olmo2-grouped phimoe-bias qwen3_5_moe_text qwen3_5_text qwen3_next seed_oss-bias stablelm-parallel")
 	windowed = strings.Fields("exaone_moe gemma4 gemma4-experts gemma4-same granite_swa granitemoe_swa granitemoe_swa-alone mellum")
 )
 

@@ -64,9 +64,13 @@ var falconH1 = family{
 
 // Bamba, of which some layers have attention.
 var bamba = family{
-	Family: ggufhub.Family{Type: "bamba", Partial: 0.5},
-	class:  "BambaForCausalLM",
-	names:  falconH1.names,
+	Family: ggufhub.Family{Type: "bamba", Partial: 0.5, Architecture: "granitehybrid", Interleaved: true, State: "linear_attention", Width: "mamba_d_head", Attending: "attn_layer_indices",
+		Calls: ggufhub.Pairs{{"model.final_layernorm.", "model.norm."}, {".pre_ff_layernorm.", ".post_attention_layernorm."},
+			{".feed_forward.down_proj.", ".shared_mlp.output_linear."}, {".feed_forward.", ".shared_mlp."}},
+		Changes: ggufhub.Mamba, Keys: mambaMetadata, Fixed: map[string]any{"rope.scaling.finetuned": true},
+		Tells: slices.Concat(graniteHybrid.Tells, ggufhub.Pairs{{"mlp_bias", "blk.0.ffn_up.bias"}})},
+	class: "BambaForCausalLM",
+	names: falconH1.names,
 	read: func(s settings, c *Config) {
 		c.KVHeads, c.Eps = s.Int("num_key_value_heads", 8), s.Number("rms_norm_eps", 1e-5)
 		s.biases(c, false)
@@ -88,7 +92,7 @@ var graniteNames = ggufhub.Pairs{{"mixer", "mamba"}, {"mlp", "shared_mlp"}, {"ga
 
 // Granite 4, whose layers have attention or a state, and mostly experts beside a feed-forward layer.
 var graniteHybrid = family{
-	Family: ggufhub.Family{Type: "granitemoehybrid", Architecture: "granitehybrid", Interleaved: true, State: "linear_attention", Width: "mamba_d_head", Finetuned: true,
+	Family: ggufhub.Family{Type: "granitemoehybrid", Architecture: "granitehybrid", Interleaved: true, State: "linear_attention", Width: "mamba_d_head", Finetuned: true, Says: map[string]uint32{"logit_scale": 0},
 		Changes: ggufhub.MambaHalves, Keys: slices.Concat(graniteShared.Keys, mambaMetadata), Knows: map[string]any{"num_local_experts": 0},
 		Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}, {"mamba_conv_bias", "blk.*.ssm_conv1d.bias"}}},
 	class:  "GraniteMoeHybridForCausalLM",

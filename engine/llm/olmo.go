@@ -62,7 +62,7 @@ var exaone4 = family{
 
 // K-EXAONE, which is EXAONE 4 with experts, and norms before its parts.
 var exaoneMoe = family{
-	Family: ggufhub.Family{Type: "exaone_moe", Architecture: "exaone-moe", Layers: true, Sparse: true, Unscaled: true, Says: sigmoids,
+	Family: ggufhub.Family{Type: "exaone_moe", Architecture: "exaone-moe", Layers: true, Sparse: true, Fixed: unscaled, Says: sigmoids,
 		Keys: slices.Concat(deepKeys, ggufhub.Pairs{{"expert_shared_count", "num_shared_experts"}})},
 	class: "ExaoneMoeForCausalLM",
 	names: ggufhub.Pairs{{"shared_expert", "shared_experts"}},

@@ -26,7 +26,7 @@ var qwen3Next = family{
 // Qwen 3.5.
 var qwen35 = family{
 	Family: ggufhub.Family{Type: "qwen3_5_text", Partial: 0.25, Architecture: "qwen35", PlusOne: true, State: "linear_attention", Interval: 4, Width: "linear_value_head_dim", Changes: ggufhub.Tiled,
-		Keys: deltaMetadata, Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}}, Sections: []int32{11, 11, 10, 0}},
+		Keys: deltaMetadata, Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}}, Fixed: map[string]any{"rope.dimension_sections": []int32{11, 11, 10, 0}}},
 	class:     "Qwen3_5ForCausalLM",
 	names:     ggufhub.Pairs{{"mixer", "linear_attn"}},
 	ropeKinds: ggufhub.Pairs{{"mrope", "default"}}, // of texts
@@ -37,7 +37,7 @@ var qwen35 = family{
 // Qwen 3.5 with experts in all layers.
 var qwen35Moe = family{
 	Family: ggufhub.Family{Type: "qwen3_5_moe_text", Partial: 0.25, Architecture: "qwen35moe", PlusOne: true, State: "linear_attention", Interval: 4, Width: "linear_value_head_dim", Changes: ggufhub.Tiled,
-		Keys: deltaMetadata, Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}}, Sections: []int32{11, 11, 10, 0}},
+		Keys: deltaMetadata, Tells: ggufhub.Pairs{{"attention_bias", "blk.*.attn_q.bias"}}, Fixed: map[string]any{"rope.dimension_sections": []int32{11, 11, 10, 0}}},
 	class:     "Qwen3_5MoeForCausalLM",
 	names:     ggufhub.Pairs{{"mixer", "linear_attn"}},
 	ropeKinds: ggufhub.Pairs{{"mrope", "default"}}, // of texts

@@ -33,7 +33,7 @@ NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen
          "mamba2", "granitemoe", "granitemoeshared", "granitemoehybrid", "nemotron_h-experts", "glm4_moe", "dots1", "hunyuan_v1_moe",
          "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2", "hy_v3-some", "mellum", "solar_open", "glm4_moe_lite", "exaone-3",
          "gpt2", "gpt_bigcode", "gpt_neox", "falcon", "falcon-norms", "olmo", "olmo-clip", "exaone_moe", "glm-narrow", "internlm3-linear", "iquestcoder",
-         "phimoe-bias", "youtu", "granite_swa", "granitemoe_swa", "granitemoe_swa-alone", "gemma4", "gemma4-experts", "gemma4-same"]
+         "phimoe-bias", "youtu", "granite_swa", "granitemoe_swa", "granitemoe_swa-alone", "bamba", "gemma4", "gemma4-experts", "gemma4-same"]
 TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
 
 
@@ -78,6 +78,8 @@ def as_published(c):
             c.pop("intermediate_size", None)
         case "granitemoehybrid":
             c["layer_types"] = [words.get(kind, kind) for kind in c["layer_types"]]
+        case "bamba":
+            c["attn_rotary_emb"] = c["hidden_size"] // c["num_attention_heads"] // 2
         case "granite_swa" | "granitemoe_swa":
             c["no_rope_layers"] = [int(rate > 0) for rate in c["layer_rope_theta"]]
         case "nemotron_h":

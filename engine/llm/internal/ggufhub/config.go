@@ -230,12 +230,12 @@ func (m *Model) states(k map[string]any) {
 	if m.family.State == "" || layers > 1<<16 {
 		return
 	}
-	kinds := make([]string, layers)
+	kinds, attending := make([]string, layers), []int{}
 	for i := range kinds {
 		has := func(name string) bool { return m.has(fmt.Sprintf("blk.%d.%s", i, name)) }
 		switch {
 		case has("attn_k.weight"):
-			kinds[i] = "full_attention"
+			kinds[i], attending = "full_attention", append(attending, i)
 		case has("ssm_a"), has("shortconv.conv.weight"):
 			kinds[i] = m.family.State
 		case has("ffn_up_exps.weight"):
@@ -243,6 +243,10 @@ func (m *Model) states(k map[string]any) {
 		default:
 			kinds[i] = "mlp"
 		}
+	}
+	if field := m.family.Attending; field != "" {
+		k[field] = attending
+		return
 	}
 	k[cmp.Or(m.family.Kinds, "layer_types")] = kinds
 }

@@ -24,15 +24,16 @@ type Family struct {
 	Fused        bool              // gate and up of all experts are one tensor
 	Latent       bool              // keys and values are made of short vectors
 	Untruncated  bool              // yarn's bounds are fractions
-	Unscaled     bool              // a file says that nothing is scaled
+	Fixed        map[string]any    // metadata that all files of the family have, and folders have not
+	Calls        Pairs             // parts of names of tensors, and what other folders of the architecture call them
 
-	State         string  // word of layer_types for layers that keep a state; "": there are none
-	Kinds         string  // the field of these words; "": layer_types
-	Attentionless bool    // no layer has attention, nor a feed-forward layer
-	Sections      []int32 // of what turns, by the places of pictures, where a folder does not say them
-	Interval      int     // files say which layers have one, and that every so many have none
-	Finetuned     bool    // files say whether anything turns, as position_embedding_type does
-	Width         string  // the field of a state's head's width; "": states have none
+	State         string // word of layer_types for layers that keep a state; "": there are none
+	Kinds         string // the field of these words; "": layer_types
+	Attentionless bool   // no layer has attention, nor a feed-forward layer
+	Attending     string // the field that lists the layers with attention, in place of their kinds; "": there is none
+	Interval      int    // files say which layers have one, and that every so many have none
+	Finetuned     bool   // files say whether anything turns, as position_embedding_type does
+	Width         string // the field of a state's head's width; "": states have none
 
 	Sparse            bool           // mlp_layer_types says which layers have experts, whose weights add up to 1, and num_shared_experts how many all tokens go through
 	Mixed             bool           // of several families with the architecture it is the one with experts
@@ -74,6 +75,18 @@ type Second struct{ Tensor, Alone, Name, Setting string }
 type List struct {
 	Key, End string // the key, and the end of the tensor's name
 	Rank     int    // of the tensor, 0 or 1
+}
+
+// called is a name of a tensor as other folders of the architecture have it, or the family's own of that one.
+func (f Family) called(name string, own bool) string {
+	var list []string
+	for _, p := range f.Calls {
+		if own {
+			p[0], p[1] = p[1], p[0]
+		}
+		list = append(list, p[:]...)
+	}
+	return strings.NewReplacer(list...).Replace(name)
 }
 
 // listed finds the list of a weight.

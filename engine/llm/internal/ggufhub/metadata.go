@@ -77,17 +77,14 @@ func newFolder(families Families, files map[string][]byte, mixed bool) (*folder,
 			f.metadata[f.arch+"."+key] = x
 		}
 	}
-	if f.family.Sections != nil {
-		f.metadata[f.arch+".rope.dimension_sections"] = f.family.Sections
+	for key, v := range f.family.Fixed {
+		f.metadata[f.arch+"."+key] = v
 	}
 	if f.family.Finetuned {
 		f.metadata[f.arch+".rope.scaling.finetuned"] = f.config["position_embedding_type"] == "rope"
 	}
 	if f.family.Sparse {
 		f.number("expert_shared_feed_forward_length", cmp.Or(f.setting("shared_expert_intermediate_size"), f.setting("moe_intermediate_size")*f.setting("num_shared_experts")))
-	}
-	if f.family.Unscaled {
-		f.metadata[f.arch+".rope.scaling.type"] = "none"
 	}
 	if f.config["use_sliding_window"] == false && f.config["max_window_layers"] != nil { // Qwen's files may say a window that they do not use
 		delete(f.metadata, f.arch+".attention.sliding_window")

@@ -82,7 +82,7 @@ func (m *Model) settings() {
 	for _, info := range m.file.Tensors() {
 		name := info.Name
 		if hub, ok := gguf.HubName(m.arch, info.Name); ok {
-			name = m.family.whole(m.second(hub))
+			name = m.family.whole(m.second(m.family.called(hub, true)))
 		} else if isRope(info.Name) {
 			continue // a setting of the folder
 		}
@@ -163,7 +163,7 @@ func (m *Model) Describe(name string) (typ string, shape []int, err error) {
 func (m *Model) joined(c *Change, name string, read func(gguf.Info) (tensor.Tensor, error)) (t tensor.Tensor, err error) {
 	var parts []tensor.Tensor
 	for _, part := range c.partsOf(name) {
-		file, ok := fileName(m.arch, part, m.file.Has(m.own("expert_count")))
+		file, ok := m.family.fileName(m.arch, part, m.file.Has(m.own("expert_count")))
 		info, err := m.file.Info(file)
 		if !ok || err != nil {
 			return t, fmt.Errorf("%s: no tensor %q, which %s needs", m.path, file, name)

@@ -120,7 +120,7 @@ func (f *folder) changed(w Weight) (list []Weight, err error) {
 
 // entry brings a weight into the file's order of rows, and chooses its type.
 func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
-	name, ok := fileName(f.arch, w.Name, f.experts)
+	name, ok := f.family.fileName(f.arch, w.Name, f.experts)
 	if !ok {
 		return gguf.Entry{}, fmt.Errorf("weight %s has no place in a file of %s", w.Name, f.arch)
 	}
@@ -159,8 +159,8 @@ func (f *folder) entry(w Weight, typ string) (gguf.Entry, error) {
 
 // fileName is the name of what a name stands for in a file, with experts or without: Granite's feed-forward
 // layer is called otherwise beside experts.
-func fileName(arch, name string, mixed bool) (string, bool) {
-	file, ok := gguf.FileName(arch, name)
+func (f Family) fileName(arch, name string, mixed bool) (string, bool) {
+	file, ok := gguf.FileName(arch, f.called(name, false))
 	if !mixed {
 		file = strings.Replace(file, "_shexp", "", 1)
 	}
