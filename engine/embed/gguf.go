@@ -2,9 +2,11 @@ package embed
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/gguf"
+	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/nn"
 )
 
@@ -40,4 +42,18 @@ func (l *loader) gguf() (*Model, error) {
 	l.m.Body, l.m.Tokenizer, l.m.Pooling, l.m.Normalize = d, d.Model.Tokenizer, []Pooling{pooling}, true
 	nn.SetNames(&l.m)
 	return &l.m, nil
+}
+
+// SaveGGUF writes the decoder of a model as a GGUF file, as [llm.SaveGGUF] does, which says how it pools: by
+// the mean, the first vector or the last one. Readers make vectors of length 1, so another model is an error,
+// as is one with dense layers. Prompts are not written.
+func SaveGGUF(path string, m *Model, o llm.GGUF) error {
+	d, ok := m.Body.(*Decoder)
+	for number, p := range pooled {
+		if ok && m.Normalize && len(m.Dense) == 0 && slices.Equal(m.Pooling, []Pooling{p}) {
+			o.Says = map[string]any{"pooling_type": number}
+			return llm.SaveGGUF(path, d.Model, o)
+		}
+	}
+	return fmt.Errorf("embed: got %v, want a decoder with vectors of length 1, pooled by mean, cls or lasttoken, without dense layers", m)
 }

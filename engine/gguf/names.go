@@ -195,6 +195,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		"cohere2":       {tensorsOfLayer, gateApart},
 		"command-r":     {tensorsOfLayer, gateApart},
 		"ernie4_5":      {tensorsOfLayer, twoNorms, gateApart},
+		"eurobert":      {tensorsOfLayer, twoNorms, gateApart},
 		"exaone4":       {tensorsOfLayer, after, gateApart},
 		"glm4":          {tensorsOfLayer, glmNorms, gateIn},
 		"granite":       {tensorsOfLayer, twoNorms, gateApart},

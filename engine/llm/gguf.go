@@ -19,7 +19,8 @@ import (
 
 // GGUF says how [SaveGGUF] writes.
 type GGUF struct {
-	Type string // of the matrices: "f32", "f16", "bf16", "q8_0", "q4_0", "q6_k" or "q4_k_m"; "": that which each has
+	Type string         // of the matrices: "f32", "f16", "bf16", "q8_0", "q4_0", "q6_k" or "q4_k_m"; "": that which each has
+	Says map[string]any // metadata that the file has, too, by their keys after the architecture: "pooling_type"
 }
 
 // SaveGGUF writes a model as a GGUF file, as llama.cpp's converter writes it, with its tokenizer and chat
@@ -29,7 +30,7 @@ type GGUF struct {
 // heed them. Readers find the old file or the whole new one.
 func SaveGGUF(path string, m *Model, o GGUF) error {
 	var err error
-	failed := tensor.Try(func() { err = m.saveGGUF(path, strings.ToLower(o.Type)) })
+	failed := tensor.Try(func() { err = m.saveGGUF(path, strings.ToLower(o.Type), o.Says) })
 	if err == nil {
 		err = failed
 	}
@@ -39,7 +40,7 @@ func SaveGGUF(path string, m *Model, o GGUF) error {
 	return nil
 }
 
-func (m *Model) saveGGUF(path, typ string) error {
+func (m *Model) saveGGUF(path, typ string, says map[string]any) error {
 	params, codes, err := m.stored()
 	if err != nil {
 		return err
@@ -75,6 +76,7 @@ func (m *Model) saveGGUF(path, typ string) error {
 	if err != nil {
 		return err
 	}
+	draft.Say(says)
 	text, err := draft.Config()
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ var llama = family{
 
 // EuroBERT, an encoder: Llama, whose tokens see those after them, too.
 var euroBERT = family{
-	Family: ggufhub.Family{Type: "eurobert"},
+	Family: ggufhub.Family{Type: "eurobert", Architecture: "eurobert", Fixed: map[string]any{"attention.causal": false, "rope.scaling.type": "none"}},
 	class:  "EuroBertModel",
 	read: func(s settings, c *Config) {
 		s.biases(c, false)

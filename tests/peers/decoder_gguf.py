@@ -25,6 +25,7 @@ import torch
 HERE = pathlib.Path(__file__).parent
 FAMILIES = HERE / "../../engine/llm/testdata/families"
 OUT = HERE / "../../engine/llm/testdata/gguf"
+EMBED = HERE / "../../engine/embed/testdata"
 NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen2", "qwen2-yarn", "qwen3", "qwen3-bias", "gemma2", "gemma2-one",
          "gemma3", "phi3", "phi3-long", "gemma", "ministral3", "seed_oss-bias", "smollm3", "olmo2-grouped", "olmo3", "granite", "exaone4", "exaone4-full",
          "cohere", "cohere2", "glm4", "phi", "starcoder2", "nemotron-bias", "hunyuan_v1_dense-plain", "arcee", "ernie4_5", "stablelm-bias",
@@ -119,6 +120,15 @@ def families(llama_cpp, names=NAMES):
             as_published(config)
             (pathlib.Path(folder) / "config.json").write_text(json.dumps(config))
             convert(llama_cpp, folder, OUT / f"{name}.gguf")
+
+
+def encoders(llama_cpp):
+    """An encoder, which says how it pools."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(EMBED / "eurobert", folder, dirs_exist_ok=True)
+        path = pathlib.Path(folder) / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"classifier_pooling": "mean"}))  # which "late" is not, for the converter
+        convert(llama_cpp, folder, EMBED / "eurobert.gguf")
 
 
 def quantised(llama_cpp):
@@ -231,6 +241,21 @@ def tokens(binding, path):
     return [m.tokenize(text.encode(), add_bos=True, special=True) for text in TEXTS]
 
 
+def vectors(binding, path, expected):
+    """How far llama.cpp's vectors of texts, of length 1, are from those that Go computed."""
+    m = binding.Llama(path, embedding=True, n_ctx=64, n_batch=64, n_ubatch=64, n_threads=1, verbose=False, flash_attn=False,
+                      type_k=binding.GGML_TYPE_F32, type_v=binding.GGML_TYPE_F32)
+    for ids, want in zip(expected["ids"], expected["vectors"]):
+        m._ctx.kv_cache_clear()
+        m._batch.reset()
+        m._batch.add_sequence([int(i) for i in ids], 0, True)
+        m._ctx.decode(m._batch)
+        got = np.array(binding.llama_get_embeddings_seq(m._ctx.ctx, 0)[:m.n_embd()])
+        difference = np.abs(got / np.linalg.norm(got) - want).max()
+        print(f"{os.path.basename(path)}: {difference:.2g}")
+        yield difference
+
+
 def check(paths):
     """Holds the scores of llama.cpp for files against the logits that Go computed."""
     import llama_cpp as binding
@@ -238,6 +263,9 @@ def check(paths):
     wrong = []
     for path in paths:
         expected = load_file(path.replace(".gguf", ".safetensors"))
+        if "vectors" in expected:
+            wrong += [path for d in vectors(binding, path, expected) if not d <= 1e-4]
+            continue
         try:
             m = binding.Llama(path, logits_all=True, n_ctx=192, n_batch=192, n_threads=1, verbose=False, flash_attn=False,
                               type_k=binding.GGML_TYPE_F32, type_v=binding.GGML_TYPE_F32)
@@ -293,6 +321,6 @@ if __name__ == "__main__":
         mixtures(*sys.argv[2:])
     else:
         os.makedirs(OUT, exist_ok=True)
-        for step in (families, quantised, words):
+        for step in (families, encoders, quantised, words):
             if len(sys.argv) < 4 or step.__name__ in sys.argv[3:]:
                 step(pathlib.Path(sys.argv[2]))

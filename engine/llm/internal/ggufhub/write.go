@@ -170,6 +170,13 @@ func (f Family) fileName(arch, name string, mixed bool) (string, bool) {
 // exact are matrices that are never quantised.
 var exact = []string{"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d", "exp_probs_b.bias", "_exps.bias", "position_embd.weight", "per_layer_model_proj.weight"}
 
+// Say adds metadata, by their keys after the architecture.
+func (d *Draft) Say(more map[string]any) {
+	for key, v := range more {
+		d.folder.metadata[d.folder.arch+"."+key] = v
+	}
+}
+
 // Config is the config.json that a reader of the file will find.
 func (d *Draft) Config() ([]byte, error) {
 	m := &Model{families: d.families, file: d, path: "the file", names: map[string]string{}, Files: map[string][]byte{}}
