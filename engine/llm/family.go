@@ -100,7 +100,7 @@ func inFiles() (list ggufhub.Families) {
 	for _, f := range families {
 		list = append(list, f.Family)
 	}
-	return list
+	return append(list, textFiles()...)
 }
 
 // windows reads which layers have a window.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
+	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 )
 
 // wrappers are the models of pictures or sound around a model of text that computes with texts as it does
@@ -19,6 +20,16 @@ const wrappers = "aya_vision cohere2_vision deepseek_vl exaone4_5 gemma3 gemma4 
 
 // textTypes are the families of the text parts that have a model_type of their own.
 var textTypes = map[string]string{"qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe", "glm4v_text": "glm4", "glm4v_moe_text": "glm4_moe", "paddleocr_vl_text": "llama"}
+
+// textFiles are GGUF files of such models that do not have the architecture of their model of text, which is
+// what they hold. [SaveGGUF] writes it as a file of its own family.
+func textFiles() ggufhub.Families {
+	list := ggufhub.Families{qwen2.Family, qwen3.Family, qwen3Moe.Family, {Type: llama.Type}}
+	for i, architecture := range []string{"qwen2vl", "qwen3vl", "qwen3vlmoe", "paddleocr"} {
+		list[i].Architecture = architecture
+	}
+	return list
+}
 
 // textSizes are what a text_config leaves out where it is as in the family's class of transformers.
 var textSizes = map[string]map[string]any{

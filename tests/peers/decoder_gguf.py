@@ -25,6 +25,7 @@ import torch
 HERE = pathlib.Path(__file__).parent
 FAMILIES = HERE / "../../engine/llm/testdata/families"
 OUT = HERE / "../../engine/llm/testdata/gguf"
+WRAPPED = HERE / "../../engine/llm/testdata/wrapped"
 EMBED = HERE / "../../engine/embed/testdata"
 NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen2", "qwen2-yarn", "qwen3", "qwen3-bias", "gemma2", "gemma2-one",
          "gemma3", "phi3", "phi3-long", "gemma", "ministral3", "seed_oss-bias", "smollm3", "olmo2-grouped", "olmo3", "granite", "exaone4", "exaone4-full",
@@ -119,6 +120,14 @@ def families(llama_cpp, names=NAMES):
             config = json.loads((pathlib.Path(folder) / "config.json").read_text())
             as_published(config)
             (pathlib.Path(folder) / "config.json").write_text(json.dumps(config))
+            convert(llama_cpp, folder, OUT / f"{name}.gguf")
+
+
+def wrapped(llama_cpp):
+    """Models of text within models of pictures."""
+    for name in ["paddleocr_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe"]:
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(WRAPPED / name, folder, dirs_exist_ok=True)
             convert(llama_cpp, folder, OUT / f"{name}.gguf")
 
 
@@ -321,6 +330,6 @@ if __name__ == "__main__":
         mixtures(*sys.argv[2:])
     else:
         os.makedirs(OUT, exist_ok=True)
-        for step in (families, encoders, quantised, words):
+        for step in (families, wrapped, encoders, quantised, words):
             if len(sys.argv) < 4 or step.__name__ in sys.argv[3:]:
                 step(pathlib.Path(sys.argv[2]))

@@ -110,7 +110,7 @@ func (list Families) String() string {
 		}
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 // of finds the family of an architecture: of those that a file may be of the one that is known by the most,
