@@ -175,14 +175,15 @@ var layersOf = map[string]string{
 // families are the models whose names are known, by general.architecture.
 var families = sync.OnceValue(func() map[string][][]pair {
 	return map[string][][]pair{
-		"llama":  {tensorsOfLayer, twoNorms, gateApart, experts},
-		"qwen2":  {tensorsOfLayer, twoNorms, gateApart},
-		"qwen3":  {tensorsOfLayer, twoNorms, gateApart},
-		"gemma":  {tensorsOfLayer, twoNorms, gateApart},
-		"gemma2": {tensorsOfLayer, fourNorms, gateApart},
-		"gemma3": {tensorsOfLayer, fourNorms, gateApart},
-		"gemma4": {gemma4Names, tensorsOfLayer, fourNorms, gateApart},
-		"phi3":   {tensorsOfLayer, twoNorms, gateIn},
+		"llama":           {tensorsOfLayer, twoNorms, gateApart, experts},
+		"qwen2":           {tensorsOfLayer, twoNorms, gateApart},
+		"qwen3":           {tensorsOfLayer, twoNorms, gateApart},
+		"gemma":           {tensorsOfLayer, twoNorms, gateApart},
+		"gemma2":          {tensorsOfLayer, fourNorms, gateApart},
+		"gemma3":          {tensorsOfLayer, fourNorms, gateApart},
+		"gemma-embedding": {tensorsOfLayer, fourNorms, gateApart},
+		"gemma4":          {gemma4Names, tensorsOfLayer, fourNorms, gateApart},
+		"phi3":            {tensorsOfLayer, twoNorms, gateIn},
 
 		"falcon":    {rwNames, neoXNames},
 		"gpt2":      {gptNames},

@@ -100,7 +100,7 @@ func inFiles() (list ggufhub.Families) {
 	for _, f := range families {
 		list = append(list, f.Family)
 	}
-	return append(list, textFiles()...)
+	return append(list, otherFiles()...)
 }
 
 // windows reads which layers have a window.

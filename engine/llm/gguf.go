@@ -19,8 +19,9 @@ import (
 
 // GGUF says how [SaveGGUF] writes.
 type GGUF struct {
-	Type string         // of the matrices: "f32", "f16", "bf16", "q8_0", "q4_0", "q6_k" or "q4_k_m"; "": that which each has
-	Says map[string]any // metadata that the file has, too, by their keys after the architecture: "pooling_type"
+	Type    string                   // of the matrices: "f32", "f16", "bf16", "q8_0", "q4_0", "q6_k" or "q4_k_m"; "": that which each has
+	Says    map[string]any           // metadata that the file has, too, by their keys after the architecture: "pooling_type"
+	Tensors map[string]tensor.Tensor // tensors that it has, too, [out in] of a matrix
 }
 
 // SaveGGUF writes a model as a GGUF file, as llama.cpp's converter writes it, with its tokenizer and chat
@@ -30,7 +31,7 @@ type GGUF struct {
 // heed them. Readers find the old file or the whole new one.
 func SaveGGUF(path string, m *Model, o GGUF) error {
 	var err error
-	failed := tensor.Try(func() { err = m.saveGGUF(path, strings.ToLower(o.Type), o.Says) })
+	failed := tensor.Try(func() { err = m.saveGGUF(path, o) })
 	if err == nil {
 		err = failed
 	}
@@ -40,7 +41,7 @@ func SaveGGUF(path string, m *Model, o GGUF) error {
 	return nil
 }
 
-func (m *Model) saveGGUF(path, typ string, says map[string]any) error {
+func (m *Model) saveGGUF(path string, o GGUF) error {
 	params, codes, err := m.stored()
 	if err != nil {
 		return err
@@ -72,11 +73,11 @@ func (m *Model) saveGGUF(path, typ string, says map[string]any) error {
 		weights = append(weights, ggufhub.Weight{Name: name, Codes: w})
 	}
 	slices.SortFunc(weights, func(a, b ggufhub.Weight) int { return strings.Compare(a.Name, b.Name) })
-	draft, err := ggufhub.NewDraft(inFiles(), files, weights, typ)
+	draft, err := ggufhub.NewDraft(inFiles(), files, weights, strings.ToLower(o.Type))
 	if err != nil {
 		return err
 	}
-	draft.Say(says)
+	draft.Add(o.Says, o.Tensors)
 	text, err := draft.Config()
 	if err != nil {
 		return err

@@ -21,13 +21,14 @@ const wrappers = "aya_vision cohere2_vision deepseek_vl exaone4_5 gemma3 gemma4 
 // textTypes are the families of the text parts that have a model_type of their own.
 var textTypes = map[string]string{"qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe", "glm4v_text": "glm4", "glm4v_moe_text": "glm4_moe", "paddleocr_vl_text": "llama"}
 
-// textFiles are GGUF files of such models that do not have the architecture of their model of text, which is
-// what they hold. [SaveGGUF] writes it as a file of its own family.
-func textFiles() ggufhub.Families {
-	list := ggufhub.Families{qwen2.Family, qwen3.Family, qwen3Moe.Family, {Type: llama.Type}}
-	for i, architecture := range []string{"qwen2vl", "qwen3vl", "qwen3vlmoe", "paddleocr"} {
+// otherFiles are GGUF files that do not have the architecture of the family: of models of text in such
+// models, which [SaveGGUF] writes as files of the family, and of EmbeddingGemma.
+func otherFiles() ggufhub.Families {
+	list := ggufhub.Families{qwen2.Family, qwen3.Family, qwen3Moe.Family, {Type: llama.Type}, gemma3.Family}
+	for i, architecture := range []string{"qwen2vl", "qwen3vl", "qwen3vlmoe", "paddleocr", "gemma-embedding"} {
 		list[i].Architecture = architecture
 	}
+	list[4].Knows = map[string]any{"use_bidirectional_attention": true}
 	return list
 }
 

@@ -113,6 +113,25 @@ func (list Families) String() string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
+// written finds the family of the files of a folder: of those of its type the first, or another one of which
+// llama.cpp knows more, where all of that is so.
+func (list Families) written(config object) (found Family) {
+	for _, f := range list {
+		first := found.Type == ""
+		if f.Type != config["model_type"] || !first && len(f.Knows) <= len(found.Knows) {
+			continue
+		}
+		so := true
+		for field, x := range f.Knows {
+			so = so && config[field] == x
+		}
+		if first || so {
+			found = f
+		}
+	}
+	return found
+}
+
 // of finds the family of an architecture: of those that a file may be of the one that is known by the most,
 // and of several the first.
 func (list Families) of(architecture string, windowed, mixed bool, number func(key string) float64) Family {

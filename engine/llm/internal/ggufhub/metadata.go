@@ -30,12 +30,10 @@ func newFolder(families Families, files map[string][]byte, mixed bool) (*folder,
 	if err := json.Unmarshal(files["config.json"], &f.config); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
-	kind, _ := f.config["model_type"].(string)
-	i := slices.IndexFunc(families, func(f Family) bool { return f.Type == kind })
-	if i < 0 || families[i].Architecture == "" {
-		return nil, fmt.Errorf("got a model of type %q, want one of %s, which GGUF files may be", kind, families)
+	if f.family = families.written(f.config); f.family.Architecture == "" {
+		return nil, fmt.Errorf("got a model of type %q, want one of %s, which GGUF files may be", f.config["model_type"], families)
 	}
-	f.family, f.arch = families[i], families[i].Architecture
+	f.arch = f.family.Architecture
 	if mixed && f.family.MixedArchitecture != "" {
 		f.arch = f.family.MixedArchitecture
 	}

@@ -83,8 +83,8 @@ func (m *Model) settings() {
 		name := info.Name
 		if hub, ok := gguf.HubName(m.arch, info.Name); ok {
 			name = m.family.whole(m.second(m.family.called(hub, true)))
-		} else if isRope(info.Name) {
-			continue // a setting of the folder
+		} else if isRope(info.Name) || strings.HasPrefix(info.Name, "dense_") {
+			continue // a setting of the folder, or what comes after the pooling
 		}
 		m.names[name] = info.Name
 	}

@@ -170,10 +170,13 @@ func (f Family) fileName(arch, name string, mixed bool) (string, bool) {
 // exact are matrices that are never quantised.
 var exact = []string{"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d", "exp_probs_b.bias", "_exps.bias", "position_embd.weight", "per_layer_model_proj.weight"}
 
-// Say adds metadata, by their keys after the architecture.
-func (d *Draft) Say(more map[string]any) {
-	for key, v := range more {
+// Add adds metadata, by their keys after the architecture, and tensors.
+func (d *Draft) Add(metadata map[string]any, tensors map[string]tensor.Tensor) {
+	for key, v := range metadata {
 		d.folder.metadata[d.folder.arch+"."+key] = v
+	}
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		d.entries = append(d.entries, gguf.Entry{Name: name, Tensor: tensors[name]})
 	}
 }
 
