@@ -26,7 +26,7 @@ func TestDownload(t *testing.T) {
 	}{
 		"safetensors":       {folder: filepath.Join(fixtures, "qwen2")},
 		"one GGUF file":     {folder: ggufs, files: []string{"q8_0.gguf"}},
-		"several of them":   {folder: ggufs, want: "GGUF files: choose one in Files, among apertus.gguf, arcee.gguf, cohere-norms.gguf"},
+		"several of them":   {folder: ggufs, want: "GGUF files: choose one in Files, among apertus.gguf, arcee.gguf, bamba.gguf"},
 		"nothing to read":   {folder: plain, want: "there is no model.safetensors and no GGUF file, but pytorch_model.bin"},
 		"a pattern of none": {folder: plain, files: []string{"*.onnx"}, want: "no file is one of *.onnx"},
 	} {

@@ -173,13 +173,23 @@ type difference struct {
 	is, read reflect.Value
 }
 
+// inner is the first field of a struct that is not the same.
+func (d difference) inner() difference {
+	for i := 0; d.is.Kind() == reflect.Struct && i < d.is.NumField(); i++ {
+		if a, b := d.is.Field(i), d.read.Field(i); !near(a, b) {
+			return difference{d.name + "." + d.is.Type().Field(i).Name, a, b}.inner()
+		}
+	}
+	return d
+}
+
 // differences are the fields in which a Config that was read of a folder or file computes something else.
 func (c Config) differences(read Config) (list []difference) {
 	c.Context = cmp.Or(c.Context, read.Context)
 	a, b := reflect.ValueOf(c.said()), reflect.ValueOf(read.said())
 	for i := range a.NumField() {
 		if !near(a.Field(i), b.Field(i)) {
-			list = append(list, difference{a.Type().Field(i).Name, a.Field(i), b.Field(i)})
+			list = append(list, difference{a.Type().Field(i).Name, a.Field(i), b.Field(i)}.inner())
 		}
 	}
 	return list

@@ -267,8 +267,8 @@ var noGGUF = map[string]string{
 	"falcon-bias": "post_attention_layernorm.bias", "ministral": "Local", "youtu-plain": "Rope", "youtu-yarn": "QKVBias", "phimoe-scaled": "Rope",
 	"phimoe": "Mixture", "phimoe-narrow": "Mixture", "phimoe-six": "Mixture", "phimoe-window": "Mixture", // how near two experts may be
 	"gemma4-bias": "Rope", "gemma4-lent": "Rope",
-	"bamba-groups": "Recurrent", "bamba-long": "Recurrent",
-	"granite_swa-rates": "LocalRope", "granitemoe_swa-bias": "LocalRope", // all layers of a file turn by one rate
+	"bamba-groups": "Recurrent.Bias true would be read as false", "bamba-long": "Recurrent.Limits",
+	"granite_swa-rates": "LocalRope.Base 10000 would be read as 500000", "granitemoe_swa-bias": "LocalRope.Base", // all layers of a file turn by one rate
 	"gemma2-plain": "Scale", "gemma3-scaled": "Scale", // files do not say by what scores are divided: it follows from the width of a head
 }
 
