@@ -36,6 +36,7 @@ func embedSymbols() map[string]reflect.Value {
 		"Ranked":       reflect.ValueOf((*embed.Ranked)(nil)),
 		"Reranker":     reflect.ValueOf((*embed.Reranker)(nil)),
 		"Save":         reflect.ValueOf(embed.Save),
+		"SaveGGUF":     reflect.ValueOf(embed.SaveGGUF),
 		"SaveReranker": reflect.ValueOf(embed.SaveReranker),
 		"Table":        reflect.ValueOf((*embed.Table)(nil)),
 	}
