@@ -6,6 +6,12 @@
 // There is no tile. A simdgroup that loads vectors moves 512 bytes of f32 by one instruction, 256 of f16 or bf16: whole
 // lines of the cache, for the fewest instructions. Memory is the limit of what calls these functions.
 
+// A CUDA device may begin a kernel while the one before ends. A text that calls wait_for_previous touches nothing that the one
+// before writes until then, and all of its threads call it. Other texts wait as they begin.
+#ifndef MSL_OVERLAPS
+inline void wait_for_previous() {}
+#endif
+
 template <typename T> struct memory_of { typedef T type; };
 template <> struct memory_of<bool> { typedef uchar type; };
 

@@ -8,9 +8,11 @@
 #pragma once
 
 #ifdef __CUDACC_RTC__
+#define MSL_GRID_CONSTANT __grid_constant__
 #define MSL_BEGIN
 #define MSL_END
 #else
+#define MSL_GRID_CONSTANT
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
@@ -267,6 +269,16 @@ using metal::fmax;
 using metal::fmin;
 using metal::fmod;
 } // namespace fast
+
+// From compute capability 9.0 on a kernel may begin while the one before ends. let_next_begin lets the one after it do so.
+#define MSL_OVERLAPS
+#if __CUDA_ARCH__ >= 900
+MSL_INLINE void let_next_begin() { asm volatile("griddepcontrol.launch_dependents;"); }
+MSL_INLINE void wait_for_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+#else
+MSL_INLINE void let_next_begin() {}
+MSL_INLINE void wait_for_previous() {}
+#endif
 
 MSL_INLINE void threadgroup_barrier(mem_flags) { asm volatile("bar.sync 0;" ::: "memory"); }
 MSL_INLINE void simdgroup_barrier(mem_flags) { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }

@@ -205,6 +205,8 @@ type Input struct {
 	Layout ir.Layout // Shape is the shape that the instructions see; Shape [] for a scalar
 	Buf    int       // index into Launch.Bufs, or -1 for a scalar
 	Scalar int       // index into Launch.Scalars when Buf is -1
+	// Weight says of what a product multiplies with that no launch before it in the program writes there.
+	Weight bool
 }
 
 // An Inst applies an op to earlier values. A scalar or an input with Shape [] (or with length-1 axes in an

@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 )
@@ -106,6 +108,10 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 	t := newText(g, false)
 	t.threadgroup("uint4", "shared", (space+15)/16, 16)
 	t.line("const long whole = long(group.x);")
+	waits := func(c *piece) bool { return strings.Contains(c.body.String(), "wait_for_previous();") }
+	if slices.ContainsFunc(pieces, waits) && slices.ContainsFunc(pieces, func(c *piece) bool { return !waits(c) }) {
+		t.line("wait_for_previous();")
+	}
 	groups := 0
 	for n, v := range order {
 		list := byVariant[v]

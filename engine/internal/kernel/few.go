@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -285,7 +286,9 @@ func (p *product) addFew(n int) {
 	to := fmt.Sprintf("sum[%d + 4 * r + j]", 4*f.rows*p.set(n))
 	codes := p.codes(n) && f.beside
 	scaled := codes && ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr).Transposed
+	first := "start == 0"
 	if codes {
+		first = fmt.Sprintf("k < %d", depth*f.parts())
 		p.line("for (%s k = y * %d; k < a.k%d; k += %d) {", p.index, depth, n, depth*f.parts())
 	} else { // all threads go as far as the first
 		p.line("for (%s start = 0; start < a.k%d; start += %d) {", p.index, n, depth*f.parts())
@@ -295,6 +298,9 @@ func (p *product) addFew(n int) {
 	}
 	p.line("%s w[%d];", typ, 4*depth)
 	p.right(n, depth)
+	if n == 0 && p.waits { // for what a kernel before computes, while the weights are under way
+		p.line("if (%s) wait_for_previous();", first)
+	}
 	if p.staged(n, depth) {
 		p.stage(n, depth)
 	} else {
@@ -322,6 +328,20 @@ func (p *product) addFew(n int) {
 	p.line("}")
 	p.line("}")
 	p.line("}")
+	if n == 0 && p.waits {
+		p.line("wait_for_previous();")
+	}
+}
+
+// early says whether a product of few rows loads its first weights before all that the kernels before it compute: no
+// kernel writes them, and it needs nothing else before.
+func (p *product) early() bool {
+	v := p.inst.Args[1]
+	stays := func(v backend.Ref) bool { i, input := v.Input(); return input && p.g.Inputs[i].Weight }
+	if q := weight(p.g, v); q != nil {
+		return !p.few.fragments && p.norm == nil && !slices.ContainsFunc(q.Args, func(a backend.Ref) bool { return !stays(a) })
+	}
+	return !p.few.fragments && (p.norm == nil || p.few.normed) && stays(v)
 }
 
 // leftRows begins a loop over r, in which l holds the elements of row r: those of several rows are under way

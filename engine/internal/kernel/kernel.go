@@ -7,8 +7,8 @@
 // a stride), because a thread loads them differently.
 //
 // Every kernel has one argument: the address of its struct, with pointers into device memory, numbers,
-// lengths and strides. A list of arguments is as long as it must be, and a program that runs again gets other
-// pointers by one copy of its structs.
+// lengths and strides. A list of arguments is as long as it must be. In CUDA a launch carries the struct, so
+// that a kernel need not load it before all else.
 //
 // Texts call the building blocks of package shaders: op_exp, load4.
 //
@@ -60,6 +60,13 @@ type Dispatch struct {
 
 	element *elementText // of a text of which each thread computes elements by itself: others can stand beside it
 }
+
+// mostCarried is how many bytes of arguments every GPU of NVIDIA takes with a launch.
+const mostCarried = 4096
+
+// Carried says whether the launch carries the argument struct, where a device can do that. Else the struct lies in
+// memory, and its text says so by the struct's name.
+func (d *Dispatch) Carried() bool { return d.Args.Size <= mostCarried }
 
 // Launches is how many dispatches the kernel makes, but for those that are spared.
 func (k *Kernel) Launches() int {

@@ -30,6 +30,7 @@ type product struct {
 	inside  map[backend.Ref]int // the values that stay in threadgroup memory, and how long a row of each is
 	norm    *backend.Inst       // of the left operands that are its result; nil if there is none
 	normed  []bool              // of each pair, whether its left operand is that
+	waits   bool                // its weights are loaded while the kernel before it still runs
 	gate    bool                // the epilogue of a later product reads this one, too
 }
 
@@ -345,6 +346,7 @@ func (p *product) operandIndex(n int) string {
 func (p *product) piece() *piece {
 	first := p.declare()
 	if p.few != nil {
+		p.waits = p.early()
 		p.writeFew(first)
 		of, size := register(p.inst.DType), max(p.inst.DType.Size(), 1)
 		if of == "float" {

@@ -84,8 +84,10 @@ func joined(phases []*product) Dispatch {
 	last := phases[len(phases)-1]
 	t := newText(last.g, false)
 	space, threads, abreast := 0, last.few.threads, abreast(phases)
+	early := abreast
 	for _, p := range phases {
 		space = max(space, p.few.space())
+		early = early && p.early()
 	}
 	if abreast {
 		threads *= len(phases)
@@ -119,7 +121,7 @@ func joined(phases []*product) Dispatch {
 		}
 		firsts[n] = p.declare()
 		p.indent++
-		if abreast {
+		if p.waits = early; abreast {
 			phase(n, func(p *product) { p.writeAbreast(n) })
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/msl"
 )
 
 // A text is a kernel that is being written: the members of its struct, and its body.
@@ -161,6 +162,9 @@ func (t *text) finish(kind, comment, parameters string, groups, threads [3]int) 
 	}
 	s := fmt.Sprintf("struct NAME_args {\n%s};\n\n[[max_total_threads_per_threadgroup(%d)]] kernel void NAME(constant NAME_args* args [[buffer(0)]]%s) {\n\tconstant NAME_args& a = *args;\n%s}\n",
 		t.members.String(), most, t.memory+parameters, t.body.String())
+	if t.args.Size > mostCarried {
+		s = strings.ReplaceAll(s, "NAME"+msl.Struct, "NAME_memory")
+	}
 	sum := sha256.Sum256([]byte(s))
 	function := kind + "_" + hex.EncodeToString(sum[:6])
 	source := "// " + function + ": " + comment + "\n" + strings.ReplaceAll(s, "NAME", function)

@@ -41,14 +41,14 @@ func (s *Source) Gather(k *Kernel, function string, values map[string]string) (s
 			locals = append(locals, "constexpr "+p.Type+" "+p.Name+" = "+v+";")
 		}
 	}
-	argument := fmt.Sprintf("constant %s_args* %s [[buffer(0)]]", function, gathered)
+	argument := fmt.Sprintf("constant %s* %s [[buffer(0)]]", function+Struct, gathered)
 	f := k.function
 	edits := s.headEdits(k, values)
 	edits[s.code[f.at]] = function
 	edits[s.code[f.open]] = "(" + strings.Join(slices.Insert(heads, 0, argument), ", ") + s.resume(f.open)
 	edits[s.code[f.body]] = "{ " + strings.Join(locals, " ") + s.resume(f.body)
 	var out strings.Builder
-	fmt.Fprintf(&out, "#include <metal_stdlib>\nusing namespace metal;\nstruct %s_args { %s };\n#line 1 %q\n", function, strings.Join(members, " "), s.Name)
+	fmt.Fprintf(&out, "#include <metal_stdlib>\nusing namespace metal;\nstruct %s { %s };\n#line 1 %q\n", function+Struct, strings.Join(members, " "), s.Name)
 	for i, t := range s.tokens {
 		if text, ok := edits[i]; ok {
 			out.WriteString(text)
@@ -71,6 +71,9 @@ func (s *Source) instantiated() error {
 	}
 	return nil
 }
+
+// Struct is what the name of a kernel's struct of arguments has behind that of the kernel.
+const Struct = "_args"
 
 // gathered is the name of the argument that Gather adds.
 const gathered = "mcs_args"

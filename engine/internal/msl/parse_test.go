@@ -154,7 +154,7 @@ func TestCUDALaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `extern "C" __global__ void __launch_bounds__(64) f_half(const half* x, const A a, unsigned t_offset) { ` +
-		`half* s = (half*)(msl::shared + 0); float* t = (float*)(msl::shared + t_offset); ` +
+		`metal::let_next_begin(); metal::wait_for_previous(); half* s = (half*)(msl::shared + 0); float* t = (float*)(msl::shared + t_offset); ` +
 		`f_body<half>(x, a, s, t, msl::attribute<uint>(msl::thread_position_in_grid())); }`
 	if got := s.CUDA(); !strings.Contains(got, want) {
 		t.Errorf("got %s\nwant in it %s", got, want)

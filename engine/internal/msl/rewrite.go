@@ -28,7 +28,7 @@ func (s *Source) Check() string {
 
 // CUDA returns the text as CUDA for the prelude shaders/prelude/cuda.h: for each instance of a kernel an
 // extern "C" __global__ function of its name. Its parameters are the buffers and constants in the order of
-// the text, a constant T& by value, and behind them, for each threadgroup argument but the first, its
+// the text, a constant T& by value and so the kernel's own [Struct], and behind them, for each threadgroup argument but the first, its
 // offset in dynamic shared memory in bytes. A function constant of index n is the macro MSL_CONSTANT_n or,
 // without it, the variable of its name in constant memory.
 func (s *Source) CUDA() string {
@@ -324,10 +324,22 @@ func (s *Source) cudaEntries(out *strings.Builder) {
 		}
 		for _, in := range k.Instances {
 			parameters, before, call := s.cudaArguments(k, in)
+			before = s.begins(k) + before
 			fmt.Fprintf(out, "extern \"C\" __global__ void%s %s(%s) { %s%s_body%s(%s); }\n",
 				bounds, in.Name, strings.Join(parameters, ", "), before, k.Name, brackets(in.Args), strings.Join(call, ", "))
 		}
 	}
+}
+
+// begins is what a kernel does first, which may begin while the one before ends: it waits, unless the text does.
+func (s *Source) begins(k *Kernel) string {
+	text := "metal::let_next_begin(); "
+	for i := range s.code {
+		if s.text(i) == "wait_for_previous" && s.text(i+3) == ";" {
+			return text
+		}
+	}
+	return text + "metal::wait_for_previous(); "
 }
 
 // cudaArguments returns the parameters of an instance, what stands before the call of its body, and the
@@ -339,6 +351,11 @@ func (s *Source) cudaArguments(k *Kernel, in Instance) (parameters []string, bef
 		t := s.cudaType(k, in, a)
 		switch a.Kind {
 		case Buffer:
+			if a.Type == "constant "+k.Name+Struct+"*" {
+				parameters = append(parameters, "const MSL_GRID_CONSTANT "+k.Name+Struct+" "+a.Name)
+				call = append(call, "&"+a.Name)
+				continue
+			}
 			if strings.HasSuffix(t, "&") {
 				parameters = append(parameters, strings.TrimSuffix(t, "&")+"* "+a.Name)
 				call = append(call, "*"+a.Name)

@@ -124,6 +124,14 @@ func (e *emitter) heavy(h int) int {
 
 // operand returns argument i of the heavy value x.
 func (e *emitter) operand(x *value, i, a int) backend.Ref {
+	r := e.argument(x, i, a)
+	if in, ok := r.Input(); ok && e.useOf[in] >= 0 && (x.op == ir.MatMul && i%2 == 1 || x.op == ir.Dequantize) {
+		e.group.Inputs[in].Weight = e.values[e.uses[e.useOf[in]].base].kind == leaf
+	}
+	return r
+}
+
+func (e *emitter) argument(x *value, i, a int) backend.Ref {
 	b, ch := e.base(a)
 	switch {
 	case e.values[b].kind == scalar:

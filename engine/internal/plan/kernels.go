@@ -107,6 +107,9 @@ func groupKey(g *backend.Group) string {
 		b = appendInts(b, in.Layout.Shape)
 		b = appendInts(b, in.Layout.Stride)
 		b = appendInts(b, []int{in.Layout.Offset, in.Buf, in.Scalar})
+		if in.Weight {
+			b = append(b, 1)
+		}
 	}
 	for _, in := range g.Insts {
 		b = append(b, byte(in.Op), byte(in.DType), byte(in.Attr.DType))

@@ -31,7 +31,10 @@ func double(t *testing.T, d *fake.Driver, live *[]ir.Buffer) *backend.Group {
 		t.Fatal(err)
 	}
 	d.Kernels = map[string]fake.Kernel{k.Dispatches[0].Function: func(d *gpu.Dispatch) {
-		args := d.Args[0].Buffer.Host()[d.Args[0].Offset:]
+		args := d.Args[0].Bytes
+		if in := d.Args[0].Buffer; in != nil {
+			args = in.Host()[d.Args[0].Offset:]
+		}
 		memory := func(address uint64) []byte {
 			for _, b := range *live {
 				if m := b.(gpu.Buffer); m.Address() == address {
@@ -67,10 +70,19 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// TestReplay: a program that runs again is recorded once and then replayed, with other memory each time; the
-// device gets nothing for one with the memory of the run before.
+// TestReplay: a program that runs again is recorded once and then replayed, with other memory each time, of which
+// it learns by a copy, or by other arguments of a launch that carries them; the device gets nothing for one with
+// the memory of the run before.
 func TestReplay(t *testing.T) {
-	d := &fake.Driver{Infos: []gpu.Info{fake.Info()}}
+	for _, language := range []gpu.Language{gpu.Metal, gpu.CUDA} {
+		t.Run(string(language), func(t *testing.T) { replays(t, language) })
+	}
+}
+
+func replays(t *testing.T, language gpu.Language) {
+	info := fake.Info()
+	info.Language = language
+	d := &fake.Driver{Infos: []gpu.Info{info}}
 	var live []ir.Buffer
 	g := double(t, d, &live)
 	b := must(gpu.Open(d, 0, "fake"))(t)
@@ -94,15 +106,18 @@ func TestReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := strings.Join(d.Log(), "\n")
-		if got, want := [3]bool{strings.Contains(log, "record"), strings.Contains(log, "replay"), strings.Contains(log, "copy")}, [3]bool{run == 1, run >= 1, !again}; got != want {
-			t.Errorf("run %d: records, replays, copies: got %v, want %v:\n%s", run, got, want, log)
+		has := func(what string) bool { return strings.Contains(log, what) }
+		carried := language == gpu.CUDA
+		got, want := []bool{has("record"), has("replay"), has("copy"), has("bind")}, []bool{run == 1, run >= 1, !again && !carried, run > 1 && !again && carried}
+		if !slices.Equal(got, want) {
+			t.Errorf("run %d: records, replays, copies, binds: got %v, want %v:\n%s", run, got, want, log)
 		}
-		got := make([]byte, 16)
-		if err := b.Download(ctx, got, y, 0); err != nil {
+		result := make([]byte, 16)
+		if err := b.Download(ctx, result, y, 0); err != nil {
 			t.Fatal(err)
 		}
-		if want := floats(2*n, 2, 4, 6); !slices.Equal(got, want) {
-			t.Errorf("run %d: got %v, want %v", run, got, want)
+		if want := floats(2*n, 2, 4, 6); !slices.Equal(result, want) {
+			t.Errorf("run %d: got %v, want %v", run, result, want)
 		}
 		if run != 2 && run != 4 {
 			b.Free(x)

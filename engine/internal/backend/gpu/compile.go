@@ -58,7 +58,7 @@ func (b *Backend) pipeline(d *kernel.Dispatch) (Pipeline, error) {
 		if text, p.err = Translate(d.Function, d.Text, b.info.Language); p.err != nil {
 			return
 		}
-		if p.library, p.err = b.device.Compile(context.Background(), Source{Name: d.Function, Text: text, Cache: cacheDir()}); p.err == nil {
+		if p.library, p.err = b.device.Compile(context.Background(), Source{Name: d.Function, Text: text, Overlaps: true, Cache: cacheDir()}); p.err == nil {
 			p.pipeline, p.err = p.library.Pipeline(d.Function)
 		}
 	})

@@ -138,6 +138,8 @@ type Source struct {
 	// an FMA of a product and a sum. Without it each operation rounds, as where kernels are checked; in Metal
 	// the text says so itself, by #pragma METAL fp contract(off).
 	Relaxed bool
+	// Overlaps says that the kernels wait for the work before them: the device may begin them earlier.
+	Overlaps bool
 	// Cache is a directory where compiled kernels are kept, by a hash of the text, the options, the compiler
 	// and the device. "" keeps nothing. A damaged entry is compiled anew.
 	Cache string
@@ -187,6 +189,8 @@ type Dispatch struct {
 	// Uses are buffers that the kernel reaches through addresses in memory. A dispatch that is recorded may
 	// name none: it reaches whatever addresses it finds when it is replayed.
 	Uses []Buffer
+	// Early lets a device begin before the work before it is over, if the pipeline's kernel waits for that.
+	Early bool
 }
 
 // An Arg is what an argument of a kernel is bound to: a buffer from a byte offset on, or the bytes of a
@@ -257,6 +261,8 @@ type Recorder interface {
 type Graph interface {
 	// Replay encodes the recorded work into a stream of the same device.
 	Replay(s Stream) error
+	// Bind gives the n-th of its dispatches other arguments, from the next Replay on.
+	Bind(n int, args []Arg) error
 	// Launches is the number of dispatches, copies and fills in it.
 	Launches() int
 	Close()

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +23,15 @@ const mostFlying = 32
 //	| stop, 64 bytes | a record for each launch that can fault | structs, each aligned to 256 bytes |
 //
 // Where the host does not see the block, a kernel that faults writes its record to the host's memory: so a
-// run without a fault, as nearly all are, copies nothing back.
+// run without a fault, as nearly all are, copies nothing back. In CUDA a launch carries its struct, and the
+// structs that are too long for that follow the others, so that the copy leaves most of them out.
 //
 // Buffers and numbers reach kernels through the structs alone. So where a stream records, the second run in a
-// slot records its dispatches as a graph, and later ones replay that with whatever memory their tables have.
-// But a library gets addresses: a slot whose program has products of a library records when a run has those
-// of the run before, and replays for runs with the same ones. A run with the memory and the numbers of the
-// one before in its slot, such as that of the next token, finds all in place: it is the launch of the graph.
+// slot records its dispatches as a graph, and later ones replay that with whatever memory their tables have:
+// structs that differ from those of the run before are bound anew. But a library gets addresses: a slot whose
+// program has products of a library records when a run has those of the run before, and replays for runs with
+// the same ones. A run with the memory and the numbers of the one before in its slot, such as that of the next
+// token, finds all in place: it is the launch of the graph.
 type loaded struct {
 	b      *Backend
 	p      *backend.Program
@@ -36,10 +39,12 @@ type loaded struct {
 	args   [][]int // offset of each dispatch's struct
 	first  []int   // of each launch, its first dispatch among all
 	bytes  int
+	copied int   // bytes that the device reads: all but the structs that launches carry
 	ends   int   // of the records
 	writes []int // places of a table that are written
-	reads  bool  // whether a dispatch reads the block: calls of libraries do not
+	reads  bool  // whether a dispatch reads the block
 	waits  bool  // whether a library may wait for the device, so that no graph can be recorded
+	early  bool  // whether kernels begin early: between a library's it costs more than it gives
 
 	slots  []*slot // that no run uses; Backend.mu guards what follows
 	made   int     // slots that there are
@@ -63,28 +68,42 @@ func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
 		}
 		l.faults = append(l.faults, at)
 	}
-	l.ends = l.bytes
+	l.ends, l.early = l.bytes, true
 	dispatches := 0
 	for i := range p.Launches {
-		var at []int
-		l.first = append(l.first, dispatches)
 		c := p.Launches[i].Kernel.(*compiled)
+		l.first = append(l.first, dispatches)
+		l.args = append(l.args, make([]int, len(c.kernel.Dispatches)))
+		dispatches += len(c.kernel.Dispatches)
 		for n, d := range c.kernel.Dispatches {
-			l.reads = l.reads || c.calls[n] == nil
-			l.waits = l.waits || d.Solve != nil
-			l.bytes = (l.bytes + aligned - 1) &^ (aligned - 1)
-			at = append(at, l.bytes)
-			l.bytes += d.Args.Size
-			dispatches++
+			l.reads = l.reads || c.calls[n] == nil && (!b.carries(&d) || slices.ContainsFunc(d.Args.Fields, func(f kernel.Field) bool { return f.Kind == kernel.Stop }))
+			l.waits, l.early = l.waits || d.Solve != nil, l.early && c.calls[n] == nil
 		}
-		l.args = append(l.args, at)
 		for _, n := range c.writes {
 			l.writes = append(l.writes, p.Launches[i].Bufs[n].Index)
 		}
 	}
+	l.lay(false)
+	l.copied = l.bytes
+	l.lay(true)
 	slices.Sort(l.writes)
 	l.writes = slices.Compact(l.writes)
 	return l, nil
+}
+
+// carries says whether the launch of a dispatch carries its struct.
+func (b *Backend) carries(d *kernel.Dispatch) bool { return b.info.Language == CUDA && d.Carried() }
+
+// lay finds places for the structs that launches carry, or for the others.
+func (l *loaded) lay(carried bool) {
+	for i := range l.p.Launches {
+		for n, d := range l.p.Launches[i].Kernel.(*compiled).kernel.Dispatches {
+			if l.b.carries(&d) == carried {
+				l.args[i][n] = (l.bytes + aligned - 1) &^ (aligned - 1)
+				l.bytes = l.args[i][n] + d.Args.Size
+			}
+		}
+	}
 }
 
 // Close gives the slots back; that of a run under way follows when it is done.
@@ -215,7 +234,7 @@ func (b *Backend) encode(r *run, t *backend.Table) error {
 	pinned, left := r.program.pinned(t), r.program.leftOut(t)
 	same := slices.Equal(s.pinned, pinned)
 	if s.graph != nil && same && slices.Equal(s.left, left) {
-		return s.graph.Replay(b.compute)
+		return errors.Join(r.program.bind(s), s.graph.Replay(b.compute))
 	}
 	if !same && s.graph != nil {
 		s.graph.Close()
@@ -239,8 +258,31 @@ func (b *Backend) encode(r *run, t *backend.Table) error {
 	if s.graph != nil {
 		s.graph.Close()
 	}
-	s.graph, s.left = graph, left
+	s.graph, s.left, s.bound = graph, left, slices.Clone(s.args())
 	return graph.Replay(b.compute)
+}
+
+// bind lets the graph of a slot carry the structs as they are filled in now.
+func (l *loaded) bind(s *slot) error {
+	number, structs := 0, s.args()
+	for i := range l.p.Launches {
+		c := l.p.Launches[i].Kernel.(*compiled)
+		for n := range c.kernel.Dispatches {
+			if c.calls[n] != nil || s.left[l.first[i]+n] {
+				continue
+			}
+			at, d := l.args[i][n], &c.kernel.Dispatches[n]
+			now := structs[at : at+d.Args.Size]
+			if l.b.carries(d) && !bytes.Equal(now, s.bound[at:at+d.Args.Size]) {
+				if err := s.graph.Bind(number, []Arg{{Bytes: now}}); err != nil {
+					return err
+				}
+				copy(s.bound[at:], now)
+			}
+			number++
+		}
+	}
+	return nil
 }
 
 // all encodes the dispatches of a run.
@@ -259,7 +301,7 @@ func (b *Backend) begin(r *run) error {
 	if r.slot.host == nil || !r.program.reads {
 		return nil
 	}
-	return errors.Join(b.compute.Copy(r.slot.block, 0, r.slot.host, 0, r.program.bytes), b.compute.Barrier())
+	return errors.Join(b.compute.Copy(r.slot.block, 0, r.slot.host, 0, r.program.copied), b.compute.Barrier())
 }
 
 // wrote notes the run at the buffers that it uses, and at those that it writes.
@@ -381,9 +423,13 @@ func (b *Backend) launch(r *run, t *backend.Table, i int, left []bool, recorded 
 			if d.Threadgroup > 0 {
 				memory = []int{d.Threadgroup}
 			}
+			at := r.program.args[i][n]
+			arg := Arg{Buffer: r.slot.block, Offset: at}
+			if b.carries(d) {
+				arg = Arg{Bytes: r.slot.args()[at : at+d.Args.Size]}
+			}
 			err = b.compute.Dispatch(&Dispatch{
-				Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads), Threadgroup: memory,
-				Args: []Arg{{Buffer: r.slot.block, Offset: r.program.args[i][n]}}, Uses: uses,
+				Pipeline: c.pipelines[n], Groups: sizeOf(d.Groups), Threads: sizeOf(d.Threads), Threadgroup: memory, Args: []Arg{arg}, Uses: uses, Early: r.program.early,
 			})
 		}
 		if err == nil {

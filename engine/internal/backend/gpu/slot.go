@@ -18,6 +18,7 @@ type slot struct {
 	repeats bool   // the run's table is that of the one before, which the device has got
 	pinned  []pin  // those of the last run, see pinned
 	graph   Graph  // nil if there is none
+	bound   []byte // the structs that its launches carry, each in its place
 	left    []bool // the dispatches that the graph leaves out, see kernel.Dispatch.Same
 }
 
@@ -67,7 +68,7 @@ func (b *Backend) slot(l *loaded, t *backend.Table) (*slot, error) {
 	}
 	s := &slot{filled: f}
 	var err error
-	if s.block, err = b.take(l.bytes, DeviceMemory); err != nil {
+	if s.block, err = b.take(l.copied, DeviceMemory); err != nil {
 		return nil, err
 	}
 	if !b.info.Unified {

@@ -414,6 +414,7 @@ func testStreams(b *bench) {
 }
 
 func testGraphs(b *bench) {
+	var refused *gpu.Error
 	recorder, ok := b.stream.(gpu.Recorder)
 	if !ok {
 		b.Log("this driver records no graphs")
@@ -441,6 +442,14 @@ func testGraphs(b *bench) {
 		b.must(graph.Replay(b.stream))
 	}
 	b.want(y, func(i int) float32 { return 9 * float32(i) })
+	if other := b.dispatch(x, y, 5).Args; errors.As(graph.Bind(1, other), &refused) && refused.Code == gpu.Unsupported {
+		b.Log("this driver binds no arguments of graphs anew")
+	} else {
+		b.must(graph.Bind(1, other))
+		b.code("a dispatch that the graph has not", graph.Bind(2, other), gpu.Misuse)
+		b.must(graph.Replay(b.stream))
+		b.want(y, func(i int) float32 { return 15 * float32(i) })
+	}
 	graph.Close()
 	x.Free()
 	y.Free()

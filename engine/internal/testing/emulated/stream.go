@@ -292,6 +292,10 @@ func (g *graph) Replay(s gpu.Stream) error {
 	return nil
 }
 
+// Bind refuses: the structs of this device lie in memory.
+func (*graph) Bind(int, []gpu.Arg) error {
+	return &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "bind", Index: -1, Free: -1}
+}
 func (g *graph) Launches() int { return len(g.work) }
 func (*graph) Close()          {}
 

@@ -19,6 +19,7 @@ type stream struct {
 	work      []func() // encoded, not committed
 	recording bool
 	recorded  []func()
+	bindable  []*gpu.Dispatch       // of a recording
 	broken    atomic.Pointer[error] // what went wrong on the device
 	clock     atomic.Int64          // pieces of work done
 	closed    bool
@@ -55,6 +56,9 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 		return s.device.misused("dispatch", "%v", err)
 	}
 	c := *d
+	if s.recording {
+		s.bindable = append(s.bindable, &c)
+	}
 	c.Args, c.Uses = slices.Clone(d.Args), slices.Clone(d.Uses)
 	for i, a := range c.Args {
 		c.Args[i].Bytes = slices.Clone(a.Bytes)
@@ -208,7 +212,7 @@ func (s *stream) Record() error {
 	if err := s.device.driver.did("record", ""); err != nil {
 		return err
 	}
-	s.recording, s.recorded = true, nil
+	s.recording, s.recorded, s.bindable = true, nil, nil
 	return nil
 }
 
@@ -218,12 +222,14 @@ func (s *stream) Finish() (gpu.Graph, error) {
 		return nil, s.device.misused("finish", "no recording is under way")
 	}
 	s.recording = false
-	return &graph{s.device, s.recorded}, s.device.driver.did("finish", "%d", len(s.recorded))
+	return &graph{s.device, s.recorded, s.bindable}, s.device.driver.did("finish", "%d", len(s.recorded))
 }
 
 type graph struct {
 	device *device
 	work   []func()
+
+	dispatches []*gpu.Dispatch
 }
 
 func (g *graph) Replay(s gpu.Stream) error {
@@ -236,6 +242,19 @@ func (g *graph) Replay(s gpu.Stream) error {
 	}
 	to.work = append(to.work, g.work...)
 	return nil
+}
+
+// Bind sets the arguments that a dispatch runs with.
+func (g *graph) Bind(n int, args []gpu.Arg) error {
+	if n < 0 || n >= len(g.dispatches) {
+		return g.device.misused("bind", "got dispatch %d of %d", n, len(g.dispatches))
+	}
+	d := g.dispatches[n]
+	d.Args = slices.Clone(args)
+	for i, a := range args {
+		d.Args[i].Bytes = slices.Clone(a.Bytes)
+	}
+	return g.device.driver.did("bind", "%d", n)
 }
 
 func (g *graph) Launches() int { return len(g.work) }

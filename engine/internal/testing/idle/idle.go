@@ -169,8 +169,9 @@ func (g graph) Replay(s gpu.Stream) error {
 	to.device.driver.Replays.Add(1)
 	return nil
 }
-func (g graph) Launches() int { return int(g) }
-func (g graph) Close()        {}
+func (g graph) Bind(int, []gpu.Arg) error { return nil }
+func (g graph) Launches() int             { return int(g) }
+func (g graph) Close()                    {}
 
 // An event is when the work is over.
 type event time.Time

@@ -55,12 +55,17 @@ const (
 	cuGraphLaunch
 	cuGraphExecDestroy
 	cuGraphDestroy
+	cuGraphGetNodes
+	cuGraphNodeGetType
+	cuGraphKernelNodeGetParams
+	cuGraphExecKernelNodeSetParams
 	cuEventCreate
 	cuEventDestroy
 	cuEventRecord
 	cuEventQuery
 	cuEventElapsedTime
 	cuLaunchKernel
+	cuLaunchKernelEx
 	cuMemcpyAsync
 	cuMemsetD8Async
 	cuDeviceCanAccessPeer
@@ -127,12 +132,17 @@ var symbols = [functions]struct {
 	cuGraphLaunch:                  {name: "cuGraphLaunch"},
 	cuGraphExecDestroy:             {name: "cuGraphExecDestroy"},
 	cuGraphDestroy:                 {name: "cuGraphDestroy"},
+	cuGraphGetNodes:                {name: "cuGraphGetNodes"},
+	cuGraphNodeGetType:             {name: "cuGraphNodeGetType"},
+	cuGraphKernelNodeGetParams:     {name: "cuGraphKernelNodeGetParams"},
+	cuGraphExecKernelNodeSetParams: {name: "cuGraphExecKernelNodeSetParams"},
 	cuEventCreate:                  {name: "cuEventCreate"},
 	cuEventDestroy:                 {name: "cuEventDestroy_v2"},
 	cuEventRecord:                  {name: "cuEventRecord"},
 	cuEventQuery:                   {name: "cuEventQuery"},
 	cuEventElapsedTime:             {name: "cuEventElapsedTime"},
 	cuLaunchKernel:                 {name: "cuLaunchKernel"},
+	cuLaunchKernelEx:               {"cuLaunchKernelEx", true}, // CUDA 11.8
 	cuMemcpyAsync:                  {name: "cuMemcpyAsync"},
 	cuMemsetD8Async:                {name: "cuMemsetD8Async"},
 	cuDeviceCanAccessPeer:          {"cuDeviceCanAccessPeer", true},

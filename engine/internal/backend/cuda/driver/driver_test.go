@@ -257,6 +257,47 @@ func TestCommitIsOneBatch(t *testing.T) {
 	s.clean("a commit")
 }
 
+// A kernel that waits for the one before begins early, but behind other work, or where it fills the device.
+func TestLaunchesOverlap(t *testing.T) {
+	s := newStub(t)
+	d, st := s.open()
+	x, y := s.alloc(d, gpu.DeviceMemory), s.alloc(d, gpu.DeviceMemory)
+	p := s.pipeline(d, "axpy")
+	e, _ := st.Commit() // makes its events
+	e.Close()
+	launch := func() {
+		work := axpy(p, x, y, 1)
+		work.Early = true
+		if err := st.Dispatch(work); err != nil {
+			t.Fatal(err)
+		}
+	}
+	launch()
+	p.(*pipeline).overlaps = true
+	launch()
+	st.Fill(x, 0, 256, 0)
+	launch()
+	d.info.Limits.Processors = 0
+	launch()
+	s.calls()
+	if _, err := st.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"cuCtxSetCurrent", "cuLaunchKernel", "cuLaunchKernelEx", "cuMemsetD8Async", "cuLaunchKernel", "cuLaunchKernel", "cuEventRecord"}
+	if got := s.calls(); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	for target, want := range map[string]bool{"sm_90a": true, "sm_90": true, "compute_100": true, "sm_89": false, "compute_86": false} {
+		if got := (&compiler{target: target}).since(90); got != want {
+			t.Errorf("%s: got %v, want %v", target, got, want)
+		}
+	}
+	x.Free()
+	y.Free()
+	d.Close()
+	s.clean("launches that overlap")
+}
+
 func TestDispatchAllocatesNothing(t *testing.T) {
 	s := newStub(t)
 	d, st := s.open()

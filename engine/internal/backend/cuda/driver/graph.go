@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"runtime"
 	"unsafe"
 
@@ -16,16 +17,35 @@ func (s *stream) Record() error {
 	}
 	const relaxed = 2 // other threads, and other calls of this one, do as they like
 	l := newList(s.device.enter(), s.device.make(cuStreamBeginCapture, s.handle, relaxed))
-	s.record = &l
+	s.record, s.marks = &l, nil
 	return nil
 }
 
 // graph is a graph that the driver has made ready.
 type graph struct {
 	device   *device
+	graph    uintptr // whose nodes those of dispatches are
 	exec     uintptr
 	launches int
+	marks    []launch
 }
+
+// A launch is a dispatch in a graph.
+type launch struct {
+	function uintptr
+	args     []gpu.Arg
+	node     uintptr
+}
+
+// nodeParams is CUDA_KERNEL_NODE_PARAMS_v1.
+type nodeParams struct {
+	function       uintptr
+	groups, blocks [3]uint32
+	shared         uint32
+	args, extra    uintptr
+}
+
+const kernelNode = 0 // of CUgraphNodeType
 
 // Finish captures the recorded calls.
 func (s *stream) Finish() (gpu.Graph, error) {
@@ -47,17 +67,87 @@ func (s *stream) Finish() (gpu.Graph, error) {
 		}
 	}
 	runtime.KeepAlive(l)
-	if *captured != 0 {
-		defer d.do(cuGraphDestroy, *captured)
+	g := &graph{device: d, graph: *captured, launches: launches, marks: s.marks}
+	if err == nil {
+		err = d.do(cuGraphInstantiate, uintptr(unsafe.Pointer(&g.exec)), g.graph, 0)
+	}
+	if err == nil {
+		err = g.find()
 	}
 	if err != nil {
+		g.Close()
 		return nil, err
 	}
-	exec := new(uintptr)
-	if err := d.do(cuGraphInstantiate, uintptr(unsafe.Pointer(exec)), *captured, 0); err != nil {
-		return nil, err
+	return g, nil
+}
+
+// find finds the nodes of the dispatches: the driver lists nodes as they were captured. Those of libraries stand
+// between them.
+func (g *graph) find() error {
+	count := new(uint64)
+	if err := g.device.do(cuGraphGetNodes, g.graph, 0, uintptr(unsafe.Pointer(count))); err != nil || *count == 0 {
+		return err
 	}
-	return &graph{d, *exec, launches}, nil
+	nodes := make([]uintptr, *count)
+	if err := g.device.do(cuGraphGetNodes, g.graph, uintptr(unsafe.Pointer(&nodes[0])), uintptr(unsafe.Pointer(count))); err != nil {
+		return err
+	}
+	found := 0
+	for _, n := range nodes {
+		if found == len(g.marks) {
+			break
+		}
+		kind := new(int32)
+		if err := g.device.do(cuGraphNodeGetType, n, uintptr(unsafe.Pointer(kind))); err != nil {
+			return err
+		}
+		if *kind != kernelNode {
+			continue
+		}
+		p := new(nodeParams)
+		if err := g.device.do(cuGraphKernelNodeGetParams, n, uintptr(unsafe.Pointer(p))); err != nil {
+			return err
+		}
+		if m := &g.marks[found]; p.function == m.function && p.carries(m.args) {
+			m.node, m.args = n, nil
+			found++
+		}
+	}
+	if found < len(g.marks) {
+		return g.device.misused(cuGraphGetNodes, "found %d of %d dispatches in a graph", found, len(g.marks))
+	}
+	return nil
+}
+
+// carries says whether a node's arguments are these.
+func (p *nodeParams) carries(args []gpu.Arg) bool {
+	for i, a := range args {
+		at := *(*unsafe.Pointer)(unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&p.args)), i*pointerSize))
+		if a.Buffer == nil {
+			if !bytes.Equal(unsafe.Slice((*byte)(at), len(a.Bytes)), a.Bytes) {
+				return false
+			}
+		} else if *(*uint64)(at) != a.Buffer.Address()+uint64(a.Offset) {
+			return false
+		}
+	}
+	return true
+}
+
+// Bind sets the arguments of a node.
+func (g *graph) Bind(n int, args []gpu.Arg) error {
+	if n < 0 || n >= len(g.marks) || g.exec == 0 {
+		return g.device.misused(cuGraphExecKernelNodeSetParams, "got dispatch %d of %d, or a graph that was closed", n, len(g.marks))
+	}
+	p := new(nodeParams)
+	if err := g.device.do(cuGraphKernelNodeGetParams, g.marks[n].node, uintptr(unsafe.Pointer(p))); err != nil {
+		return err
+	}
+	var memory ccall.Arena
+	p.args = bind(&memory, args)
+	err := g.device.do(cuGraphExecKernelNodeSetParams, g.exec, g.marks[n].node, uintptr(unsafe.Pointer(p)))
+	runtime.KeepAlive(&memory)
+	return err
 }
 
 // Replay encodes a launch of the whole graph.
@@ -74,8 +164,13 @@ func (g *graph) Launches() int { return g.launches }
 
 // Close destroys the graph.
 func (g *graph) Close() {
-	if g.exec != 0 && !g.device.Closed() {
-		g.device.do(cuGraphExecDestroy, g.exec)
+	if !g.device.Closed() {
+		if g.exec != 0 {
+			g.device.do(cuGraphExecDestroy, g.exec)
+		}
+		if g.graph != 0 {
+			g.device.do(cuGraphDestroy, g.graph)
+		}
 	}
-	g.exec = 0
+	g.exec, g.graph = 0, 0
 }

@@ -11,9 +11,10 @@ import (
 )
 
 type library struct {
-	device *device
-	name   string
-	module uintptr
+	device   *device
+	name     string
+	module   uintptr
+	overlaps bool // a launch of its kernels may begin while the one before ends
 }
 
 // The numbers of CUjit_option.
@@ -44,7 +45,7 @@ func (d *device) Load(name string, binary []byte) (gpu.Library, error) {
 		err.Text = strings.TrimSpace(name + ": " + err.Text + "\n" + text)
 		return nil, err
 	}
-	return &library{d, name, *module}, nil
+	return &library{device: d, name: name, module: *module}, nil
 }
 
 // Close unloads the module. Its pipelines are then of no use.
@@ -60,6 +61,7 @@ type pipeline struct {
 	name     string
 	function uintptr
 	limits   gpu.PipelineLimits
+	overlaps bool
 	params   []int // bytes of each parameter; nil where the driver cannot tell
 }
 
@@ -96,7 +98,7 @@ func (l *library) Pipeline(name string, constants ...gpu.Constant) (gpu.Pipeline
 		}
 		return nil, err
 	}
-	p := &pipeline{device: d, name: name, function: *function}
+	p := &pipeline{device: d, name: name, function: *function, overlaps: l.overlaps}
 	p.limits.Simdgroup = d.info.Limits.Simdgroup
 	for _, a := range []struct {
 		number int

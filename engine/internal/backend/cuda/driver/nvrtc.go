@@ -155,7 +155,7 @@ func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error)
 	options := d.options(s)
 	path := cachePath(s.Cache, ".cubin", slices.Concat(options, []string{d.nvrtc.version, s.Text})...)
 	if binary := readCache(path); binary != nil {
-		return d.Load(s.Name, binary)
+		return d.loadCompiled(s, binary)
 	}
 	done, err := d.driver.compilers.do(ctx, &job{Library: d.nvrtc.library, Name: s.Name, Text: s.Text, Options: options, PTX: d.nvrtc.ptx})
 	if err != nil {
@@ -166,7 +166,26 @@ func (d *device) Compile(ctx context.Context, s gpu.Source) (gpu.Library, error)
 	}
 	// A cache that cannot be written costs time only.
 	_ = writeCache(path, done.Binary)
-	return d.Load(s.Name, done.Binary)
+	return d.loadCompiled(s, done.Binary)
+}
+
+// versionOfOverlaps is the first driver with launches that overlap in a graph: 12.3.
+const versionOfOverlaps = 12030
+
+// loadCompiled loads what was made of a source.
+func (d *device) loadCompiled(s gpu.Source, binary []byte) (gpu.Library, error) {
+	l, err := d.Load(s.Name, binary)
+	if err == nil {
+		l.(*library).overlaps = s.Overlaps && d.nvrtc.since(90) && d.version >= versionOfOverlaps && d.has(cuLaunchKernelEx)
+	}
+	return l, err
+}
+
+// since says whether kernels are made for GPUs of that compute capability, 90 for 9.0, or later ones.
+func (c *compiler) since(capability int) bool {
+	_, number, _ := strings.Cut(strings.TrimSuffix(c.target, "a"), "_")
+	n, err := strconv.Atoi(number)
+	return err == nil && n >= capability
 }
 
 // uncompiled is the error of a compilation.

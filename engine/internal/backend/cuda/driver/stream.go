@@ -18,6 +18,7 @@ type stream struct {
 	handle uintptr
 	queue  list
 	record *list // what is being recorded, or nil
+	marks  []launch
 }
 
 // A list is calls, and the memory that their arguments point to. Those of its head are no work: the call that
@@ -89,9 +90,42 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 	}
 	p := d.Pipeline.(*pipeline)
 	g, t := d.Groups, d.Threads
+	l := s.target()
+	arguments := bind(&l.args, d.Args)
+	if s.record != nil {
+		s.marks = append(s.marks, launch{function: p.function, args: d.Args})
+	}
+	if d.Early && p.overlaps && s.small(g) && s.afterLaunch(l) {
+		s.encode(cuLaunchKernelEx, overlapping(&l.args, g, t, shared, s.handle), p.function, arguments)
+		return nil
+	}
 	s.encode(cuLaunchKernel, p.function, uintptr(g.X), uintptr(g.Y), uintptr(g.Z), uintptr(t.X), uintptr(t.Y), uintptr(t.Z),
-		uintptr(shared), s.handle, bind(&s.target().args, d.Args))
+		uintptr(shared), s.handle, arguments)
 	return nil
+}
+
+// small says whether a launch hardly fills the device: one that does gains nothing by an early beginning.
+func (s *stream) small(groups gpu.Size) bool {
+	return groups.Count() <= 4*s.device.info.Limits.Processors
+}
+
+// afterLaunch says whether the last call of a list launches a kernel of ours.
+func (s *stream) afterLaunch(l *list) bool {
+	f := s.device.functions
+	last := l.calls[len(l.calls)-1].Func
+	return len(l.calls) > l.head && (last == f[cuLaunchKernel] || last == f[cuLaunchKernelEx])
+}
+
+// overlapping writes down a CUlaunchConfig with one attribute: the kernel may begin once all threadgroups of
+// the one before have begun.
+func overlapping(memory *ccall.Arena, g, t gpu.Size, shared int, stream uintptr) uintptr {
+	const programmaticStreamSerialization = 6 // a CUlaunchAttributeID
+	pair := func(low, high int) uint64 { return uint64(low) | uint64(high)<<32 }
+	c := memory.Take(16)
+	clear(c)
+	copy(c, []uint64{pair(g.X, g.Y), pair(g.Z, t.X), pair(t.Y, t.Z), uint64(shared), uint64(stream), uint64(ccall.Address(c[7:])), 1,
+		programmaticStreamSerialization, 1})
+	return ccall.Address(c)
 }
 
 // bind writes down the arguments of a launch and returns the address of the table of their addresses.

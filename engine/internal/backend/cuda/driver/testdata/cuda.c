@@ -395,6 +395,15 @@ R cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
 	return put(s, (op){.f = f, .groups = gx, .threads = bx, .x = *(uint64_t *)params[0], .y = *(uint64_t *)params[1], .scale = *(float *)params[2]});
 }
 
+typedef struct { unsigned grid[3], block[3], shared; stream *s; struct { int id, pad, value, rest[15]; } *attrs; unsigned n; } config;
+R cuLaunchKernelEx(config *c, function *f, void **params, void **extra) {
+	BEGIN(cuLaunchKernelEx, 1)
+	WANT(c && c->n == 1 && c->attrs->id == 6 && c->attrs->value == 1 && is(f, "function") && is(c->s, "stream") && extra == NULL && params != NULL)
+	unsigned *g = c->grid, *b = c->block;
+	WANT(g[0] && g[1] == 1 && g[2] == 1 && b[0] && b[1] == 1 && b[2] == 1 && b[0] <= 512 && (int)c->shared <= f->shared)
+	return put(c->s, (op){.f = f, .groups = g[0], .threads = b[0], .x = *(uint64_t *)params[0], .y = *(uint64_t *)params[1], .scale = *(float *)params[2]});
+}
+
 // What a stand-in for another library needs: work for a stream, and the checks of this one.
 R stub_enqueue(stream *s, R (*work)(void *), void *data) {
 	BEGIN(stub_enqueue, 1)
@@ -423,6 +432,30 @@ R cuStreamEndCapture(stream *s, void **g) {
 	WANT(is(s, "stream") && was)
 	graph *h = make(sizeof *h, "graph");
 	h->first = s->first, *g = h;
+	return OK;
+}
+R cuGraphGetNodes(graph *g, op **nodes, size_t *n) {
+	BEGIN(cuGraphGetNodes, 1)
+	WANT(is(g, "graph"))
+	*n = 0;
+	for (op *o = g->first; o; o = o->next, ++*n)
+		if (nodes) nodes[*n] = o;
+	return OK;
+}
+R cuGraphNodeGetType(op *o, int *type) { BEGIN(cuGraphNodeGetType, 1) *type = o->f ? 0 : 1; return OK; }
+typedef struct { void *f; unsigned groups[3], threads[3], shared; void **params, **extra; } node;
+R cuGraphKernelNodeGetParams(op *o, node *p) {
+	BEGIN(cuGraphKernelNodeGetParams, 1)
+	WANT(o->f)
+	void **params = malloc(3 * sizeof(void *));
+	params[0] = &o->x, params[1] = &o->y, params[2] = &o->scale;
+	*p = (node){.f = o->f, .groups = {o->groups, 1, 1}, .threads = {o->threads, 1, 1}, .params = params};
+	return OK;
+}
+R cuGraphExecKernelNodeSetParams(graph *g, op *o, node *p) {
+	BEGIN(cuGraphExecKernelNodeSetParams, 1)
+	WANT(is(g, "exec") && p->f == o->f && p->groups[0] == o->groups && p->threads[0] == o->threads)
+	o->x = *(uint64_t *)p->params[0], o->y = *(uint64_t *)p->params[1], o->scale = *(float *)p->params[2];
 	return OK;
 }
 R cuGraphInstantiateWithFlags(void **e, graph *g, unsigned long long flags) {
