@@ -58,7 +58,7 @@ type Dispatch struct {
 	Same   *[2]int
 	Spared bool
 
-	element *elementText // of a text of which each thread computes elements by itself: others can stand beside it
+	piece *piece // of a text of which each thread computes elements by itself: others can stand beside it
 }
 
 // Launches is how many dispatches the kernel makes, but for those that are spared.

@@ -183,14 +183,15 @@ func random(g *backend.Group, k *Kernel, function string) {
 
 // mostTurned is how many pairs along an axis that positions do not depend on, as heads, a thread turns by one
 // angle, and leastTurners how many threads each processor has left then: on an H200 it was the angles, not
-// the memory, that took the time.
+// the memory, that took the time. Where single pairs leave no more, a thread has one: of a token's it would
+// compute four angles one after the other.
 const (
 	mostTurned   = 8
 	leastTurners = 256
 )
 
 // rope turns a pair by an angle. A thread computes both numbers of a pair, or of four that follow one
-// another, for as many heads as leave enough threads.
+// another, for as many heads, as leave enough threads.
 func rope(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	shape := slices.Clone(o.Shape)
@@ -203,7 +204,8 @@ func rope(g *backend.Group, k *Kernel) {
 	}
 	x, positions := inputLayout(g, in.Args[0]), inputLayout(g, in.Args[1])
 	at := ir.Layout{Shape: append(slices.Clone(positions.Shape), 1), Stride: append(slices.Clone(positions.Stride), 0), Offset: positions.Offset}.Expand(shape)
-	heads, each := turnedAlike(shape, at, leastTurners*k.limits.Processors)
+	least := leastTurners * k.limits.Processors
+	heads, each := turnedAlike(shape, at, least)
 	shape[heads] /= each
 	half := func(l ir.Layout) ir.Layout { // the first number of each pair, of the first of a thread's heads
 		l = ir.Layout{Shape: shape, Stride: slices.Clone(l.Stride), Offset: l.Offset}
@@ -215,7 +217,7 @@ func rope(g *backend.Group, k *Kernel) {
 	y := outputLayout(&o)
 	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(y)}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last]) * each},
 		named{name: "position", layout: at}, named{name: "pair", layout: counting(shape, last, 1)})
-	e.fours = step == 1 && apart%4 == 0 && x.Stride[last] == 1 && x.Stride[heads]%4 == 0 && e.space.vectors()
+	e.fours = ir.Size(shape)/4 >= least && step == 1 && apart%4 == 0 && x.Stride[last] == 1 && x.Stride[heads]%4 == 0 && e.space.vectors()
 	e.writes(o)
 	e.reads("x", in.Args[0])
 	e.reads("position", in.Args[1])
@@ -265,13 +267,22 @@ func (e *elementText) turn(each int, reverse bool, rate, position string) {
 	if reverse {
 		sign = "-"
 	}
-	e.line("float2 turns[%d];", per)
-	e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, %s);", per, position, rate)
+	angles := func() {
+		e.line("float2 turns[%d];", per)
+		e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, %s);", per, position, rate)
+	}
+	early := per*each == 1 // the loads of a single pair can be under way while its angle is computed
+	if !early {
+		angles()
+	}
 	e.line("float p[%[1]d][%[2]d], q[%[1]d][%[2]d];", each, per)
 	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
 	e.line(load, e.here("x")+" + h * a.x_head", "p")
 	e.line(load, e.here("x")+" + h * a.x_head + a.x_apart", "q")
 	e.line("}")
+	if early {
+		angles()
+	}
 	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
 	for _, end := range []struct{ value, at string }{{"p[h][k] * c - q[h][k] * s", ""}, {"p[h][k] * s + q[h][k] * c", " + a.y_apart"}} {
 		e.line("{")
