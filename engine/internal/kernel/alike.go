@@ -2,19 +2,27 @@ package kernel
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// renderAlike writes down a Single group of several instructions, which do not need one another. What comes
-// before the last dispatch of one stays a dispatch; the last ones are one, side by side: queries and keys of a
-// decoder are turned in one launch, and their keys and values stored in another.
+// renderAlike writes down a Single group of several instructions. What comes before the last dispatch of one
+// stays a dispatch; the last ones are one, side by side: queries and keys of a decoder are turned, and keys and
+// values stored, in one launch. A rope whose result an Overwrite of the group stores does that itself: so no
+// part needs another one.
 func renderAlike(g *backend.Group, limits Limits) (*Kernel, error) {
 	k := &Kernel{limits: limits}
 	var last []*piece
-	for i := range g.Insts {
-		own, err := renderSingle(g.Alone(i), limits)
-		if err != nil {
+	for i, in := range g.Insts {
+		if in.Op == ir.Overwrite && madeBy(g, in.Args[2]) >= 0 {
+			continue
+		}
+		own, err := &Kernel{limits: limits}, error(nil)
+		if to := slices.IndexFunc(g.Insts, func(o backend.Inst) bool { return o.Op == ir.Overwrite && madeBy(g, o.Args[2]) == i }); to >= 0 {
+			turnAndStore(g.Alone(i), own, newScattering(g.Alone(to), own))
+		} else if own, err = renderSingle(g.Alone(i), limits); err != nil {
 			return nil, err
 		}
 		k.take(own)
@@ -27,6 +35,18 @@ func renderAlike(g *backend.Group, limits Limits) (*Kernel, error) {
 	}
 	k.Dispatches = append(k.Dispatches, sideBySide(g, last)...)
 	return k, nil
+}
+
+// madeBy is the instruction of the group whose result an operand is, or -1.
+func madeBy(g *backend.Group, v backend.Ref) int {
+	if i, input := v.Input(); input && !isNumber(g.Inputs[i]) {
+		for _, o := range g.Outputs {
+			if o.Buf == g.Inputs[i].Buf {
+				return o.Value.Index
+			}
+		}
+	}
+	return -1
 }
 
 // take makes the workspace and the table of another kernel a part of k's.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -192,7 +193,10 @@ const (
 
 // rope turns a pair by an angle. A thread computes both numbers of a pair, or of four that follow one
 // another, for as many heads, as leave enough threads.
-func rope(g *backend.Group, k *Kernel) {
+func rope(g *backend.Group, k *Kernel) { turnAndStore(g, k, nil) }
+
+// turnAndStore also stores the pairs as the updates of an Overwrite, if there is one.
+func turnAndStore(g *backend.Group, k *Kernel, into *scattering) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	shape := slices.Clone(o.Shape)
 	last := len(shape) - 1
@@ -215,8 +219,13 @@ func rope(g *backend.Group, k *Kernel) {
 	}
 	at.Shape = shape
 	y := outputLayout(&o)
-	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(y)}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last]) * each},
-		named{name: "position", layout: at}, named{name: "pair", layout: counting(shape, last, 1)})
+	list := []named{{name: "y", layout: half(y)}, {name: "x", layout: half(x), reach: width * max(1, x.Stride[last]) * each},
+		{name: "position", layout: at}, {name: "pair", layout: counting(shape, last, 1)}}
+	if into != nil {
+		list[0].reach = ir.Size(into.o.Shape)
+		into.begin(k)
+	}
+	e := newElements(g, k.limits, "rope", shape, list...)
 	e.fours = ir.Size(shape)/4 >= least && step == 1 && apart%4 == 0 && x.Stride[last] == 1 && x.Stride[heads]%4 == 0 && e.space.vectors()
 	e.writes(o)
 	e.reads("x", in.Args[0])
@@ -237,7 +246,13 @@ func rope(g *backend.Group, k *Kernel) {
 		e.member("device const float2*", "rates", Field{Kind: Table, Size: 8})
 		k.Table = ropeTurns(ir.RopeRates(&in.Attr, width))
 	}
-	k.Dispatches = e.dispatch(func() { e.turn(each, in.Attr.Flags&ir.Reverse != 0, rate, e.element("position", in.Args[1])) })
+	var stores *storing
+	if into != nil {
+		stores = into.stores(e, k)
+	}
+	k.Dispatches = append(k.Dispatches, e.dispatch(func() {
+		e.turn(each, in.Attr.Flags&ir.Reverse != 0, rate, e.element("position", in.Args[1]), stores)
+	})...)
 }
 
 // turnedAlike finds an axis along which the positions are the same, and how many pairs a thread turns there,
@@ -258,7 +273,7 @@ func turnedAlike(shape []int, at ir.Layout, least int) (axis, each int) {
 
 // turn writes down what a thread of a rope does: it loads all of its numbers before it stores some, because
 // a compiler cannot know that none of them are in the same place.
-func (e *elementText) turn(each int, reverse bool, rate, position string) {
+func (e *elementText) turn(each int, reverse bool, rate, position string, stores *storing) {
 	per, load, store := 1, "%[2]s[h][0] = loaded(a.x[%[1]s]);", "a.y[%[1]s] = "+memoryTypes[e.g.Outputs[0].DType]+"(v[0]);"
 	if e.fours {
 		per, load, store = 4, "load4(a.x + (%[1]s), %[2]s[h]);", "store4(a.y + (%[1]s), v);"
@@ -280,8 +295,14 @@ func (e *elementText) turn(each int, reverse bool, rate, position string) {
 	e.line(load, e.here("x")+" + h * a.x_head", "p")
 	e.line(load, e.here("x")+" + h * a.x_head + a.x_apart", "q")
 	e.line("}")
+	if stores != nil {
+		stores.load(each, e.here("y")+" + h * a.y_head")
+	}
 	if early {
 		angles()
+	}
+	if stores != nil {
+		stores.find(each, e.here("y")+" + h * a.y_head")
 	}
 	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
 	for _, end := range []struct{ value, at string }{{"p[h][k] * c - q[h][k] * s", ""}, {"p[h][k] * s + q[h][k] * c", " + a.y_apart"}} {
@@ -292,6 +313,9 @@ func (e *elementText) turn(each int, reverse bool, rate, position string) {
 		e.line("v[k] = %s;", end.value)
 		e.line("}")
 		e.line(store, e.here("y")+" + h * a.y_head"+end.at)
+		if stores != nil {
+			e.line("if (keeps[h]) "+strings.ReplaceAll(store, "a.y", "a.stored"), "to[h]"+end.at)
+		}
 		e.line("}")
 	}
 	e.line("}")
