@@ -9,9 +9,9 @@ import (
 )
 
 // renderAlike writes down a Single group of several instructions. What comes before the last dispatch of one
-// stays a dispatch; the last ones are one, side by side: queries and keys of a decoder are turned, and keys and
-// values stored, in one launch. A rope whose result an Overwrite of the group stores does that itself: so no
-// part needs another one.
+// stays a dispatch; the last ones are one, side by side: queries and keys of a decoder are turned, and keys
+// and values stored, in one launch. A rope whose result an Overwrite of the group stores does that itself: so
+// no part needs another one.
 func renderAlike(g *backend.Group, limits Limits) (*Kernel, error) {
 	k := &Kernel{limits: limits}
 	var last []*piece

@@ -15,8 +15,8 @@ const (
 	mostBeside   = 64 // products of a dispatch, whose structs lie in constant memory
 )
 
-// A piece is a product, a part of one, or work on elements, that is written down to be a dispatch, or a part of
-// one.
+// A piece is a product, a part of one, or work on elements, that is written down to be a dispatch, or a part
+// of one.
 type piece struct {
 	*text
 	kind    string
@@ -28,7 +28,8 @@ type piece struct {
 	walks   [2][3]int // of work on elements alone, threadgroups and threads: the grid that its text walks over
 }
 
-// ofElements says whether the text knows a thread's place in the grid, `at` of `all`, instead of a threadgroup.
+// ofElements says whether the text knows a thread's place in the grid, `at` of `all`, instead of a
+// threadgroup.
 func (c *piece) ofElements() bool { return c.walks[0][0] > 0 }
 
 // alone makes a dispatch of the piece.

@@ -18,8 +18,8 @@ import (
 // into parts of 16,384 elements or more, of columns 512, until 65,536 threads are busy, or 2,048 for each
 // processor, and a second dispatch merges the parts in order. Those of rows are twice as many, so that a
 // processor that is done early gets another one; where there are fewer than processors, a part may have 2,048
-// elements: the logits of a token, 151,936, are 74. A device that has no more than a few outputs to fold, in one
-// piece, or from parts, waits for one threadgroup: that has up to 1,024 threads then.
+// elements: the logits of a token, 151,936, are 74. A device that has no more than a few outputs to fold, in
+// one piece, or from parts, waits for one threadgroup: that has up to 1,024 threads then.
 //
 // Bytes and operations: an element is read once, for one operation, or some eight where a sum keeps its
 // rounding errors (fold_sum). An M-series GPU does some 140 in the time of an element of f32, so memory is

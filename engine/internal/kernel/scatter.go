@@ -164,8 +164,8 @@ func (s *scattering) compared(k *Kernel) {
 // going says whether no fault was reported when a thread began.
 const going = "const bool going = atomic_load_explicit(a.stop, memory_order_relaxed) != 0;"
 
-// latest finds out whether an update is kept: that of place here, which goes to slice. other is where the index
-// n is.
+// latest finds out whether an update is kept: that of place here, which goes to slice. other is where the
+// index n is.
 func (e *elementText) latest(other string) {
 	e.line("bool kept = going && !bad;")
 	e.line("for (int n = here + 1; n < int(a.total); n++) {")

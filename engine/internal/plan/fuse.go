@@ -198,8 +198,8 @@ func (c *clustering) mergeAlike() {
 	c.prune()
 }
 
-// turned says whether v is turned to be stored: a rope of which nothing is read but in C order, by an overwrite
-// of few places.
+// turned says whether v is turned to be stored: a rope of which nothing is read but in C order, by an
+// overwrite of few places.
 func (c *clustering) turned(v int) bool {
 	x := &c.values[v]
 	if x.op != ir.Rope || c.wanted[v] || len(c.users[v]) != 1 {
