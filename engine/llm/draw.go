@@ -23,8 +23,9 @@ func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	}
 	x := tensor.Where(scores.IsNaN(), math.Inf(-1), scores).Cast(dtype.F32)
 	if o.Temperature == 0 {
-		refused := tensor.Where(x.Max(-1).Gt(math.Inf(-1)), 0, ir.NoDraw)
-		return x.ArgMax(-1).Add(tensor.Range(1).To(x.Device()).Take(refused, 0))
+		best := x.ArgMax(-1).Unsqueeze(-1)
+		refused := tensor.Where(x.TakeAlong(best, -1).Gt(math.Inf(-1)), 0, ir.NoDraw)
+		return best.TakeAlong(refused, -1).Squeeze(-1)
 	}
 	x = x.Div(o.Temperature)
 	vocab := x.Len(-1)

@@ -44,7 +44,7 @@ func TestLaunchesALayerOfDecode(t *testing.T) {
 	for _, c := range []struct {
 		weights dtype.Type
 		most    int
-	}{{dtype.F32, 8}, {dtype.BF16, 8}} {
+	}{{dtype.F32, 7}, {dtype.BF16, 7}} {
 		one, _ := launches(1, c.weights)
 		two, names := launches(2, c.weights)
 		total, list := 0, []string{}

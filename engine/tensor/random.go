@@ -126,8 +126,9 @@ func (r *RNG) Categorical(logits Tensor, n int) Tensor {
 	// Gumbel's trick: the largest of logit − log(−log u) is drawn from the softmax.
 	u := r.fill(x.node("categorical").Dev, ir.Rand, shape).Maximum(math.SmallestNonzeroFloat32 * (1 << 24))
 	x = x.Sub(u.Log().Neg().Log())
-	refused := Where(x.Max(-1).Gt(math.Inf(-1)), 0, ir.NoDraw)
-	return x.ArgMax(-1).Add(Range(1).To(x.Device()).Take(refused, 0))
+	best := x.ArgMax(-1).Unsqueeze(-1)
+	refused := Where(x.TakeAlong(best, -1).Gt(math.Inf(-1)), 0, ir.NoDraw)
+	return best.TakeAlong(refused, -1).Squeeze(-1)
 }
 
 // shared is the generator of all code that WithRNG gave none.

@@ -139,7 +139,8 @@ type SourceKernel interface {
 //	        entropy and its gradient have neither prologue nor epilogue. A CrossEntropy may be followed by the
 //	        CrossEntropyGrad of the same logits and targets, which takes its logsumexp.
 //	Single  one instruction of any other op; its operands are inputs. Where Hints say Alike, also several of one
-//	        op that share an index or positions: see Alone. With the flag InPlace, the result of an ir.Overwrite
+//	        op that share an index or positions: see Alone. With Hints.Stored also ropes and then overwrites: an input
+//	        that is an overwrite's updates may be an output of a rope, in C order, which no later launch reads. With the flag InPlace, the result of an ir.Overwrite
 //	        may lie in the memory of its base, and those of an ir.AdamW or ir.AdamW8 in the memory of what they
 //	        replace.
 //

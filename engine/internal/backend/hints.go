@@ -23,6 +23,9 @@ type Hints struct {
 	Normed int
 	// Alike lets ropes of the same positions, and overwrites at the same places, share a launch.
 	Alike bool
+	// Stored is the number of places up to which an overwrite shares the launch of a rope whose result it
+	// stores: none if 0.
+	Stored int
 	// Together is how many levels of products, each of which needs those before, may go by until small ones
 	// that no other product needs are computed, in one launch: the operands of all of them are kept until
 	// then. At once if 0.

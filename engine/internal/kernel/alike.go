@@ -2,34 +2,51 @@ package kernel
 
 import (
 	"bytes"
-	"fmt"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// renderAlike writes down a Single group of several instructions, which do not need one another. What comes
-// before the last dispatch of one stays a dispatch; the last ones are one, of which a thread takes its share
-// of each instruction in turn: queries and keys of a decoder are turned in one launch, and their keys and
-// values stored in another.
+// renderAlike writes down a Single group of several instructions. What comes before the last dispatch of one
+// stays a dispatch; the last ones are one, side by side: queries and keys of a decoder are turned, and keys
+// and values stored, in one launch. A rope whose result an Overwrite of the group stores does that itself: so
+// no part needs another one.
 func renderAlike(g *backend.Group, limits Limits) (*Kernel, error) {
 	k := &Kernel{limits: limits}
-	var last []Dispatch
-	for i := range g.Insts {
-		own, err := renderSingle(g.Alone(i), limits)
-		if err != nil {
+	var last []*piece
+	for i, in := range g.Insts {
+		if in.Op == ir.Overwrite && madeBy(g, in.Args[2]) >= 0 {
+			continue
+		}
+		own, err := &Kernel{limits: limits}, error(nil)
+		if to := slices.IndexFunc(g.Insts, func(o backend.Inst) bool { return o.Op == ir.Overwrite && madeBy(g, o.Args[2]) == i }); to >= 0 {
+			turnAndStore(g.Alone(i), own, newScattering(g.Alone(to), own))
+		} else if own, err = renderSingle(g.Alone(i), limits); err != nil {
 			return nil, err
 		}
 		k.take(own)
-		if n := len(own.Dispatches); n > 0 && own.Dispatches[n-1].element != nil && own.Dispatches[n-1].Same == nil {
-			last, own.Dispatches = append(last, own.Dispatches[n-1]), own.Dispatches[:n-1]
+		if n := len(own.Dispatches) - 1; n >= 0 && own.Dispatches[n].Same == nil {
+			if c := own.Dispatches[n].piece; c != nil && c.groups <= most32/c.threads {
+				last, own.Dispatches = append(last, c), own.Dispatches[:n]
+			}
 		}
 		k.Dispatches = append(k.Dispatches, own.Dispatches...)
 	}
-	if len(last) > 1 {
-		last = []Dispatch{inTurn(g, last)}
-	}
-	k.Dispatches = append(k.Dispatches, last...)
+	k.Dispatches = append(k.Dispatches, sideBySide(g, last)...)
 	return k, nil
+}
+
+// madeBy is the instruction of the group whose result an operand is, or -1.
+func madeBy(g *backend.Group, v backend.Ref) int {
+	if i, input := v.Input(); input && !isNumber(g.Inputs[i]) {
+		for _, o := range g.Outputs {
+			if o.Buf == g.Inputs[i].Buf {
+				return o.Value.Index
+			}
+		}
+	}
+	return -1
 }
 
 // take makes the workspace and the table of another kernel a part of k's.
@@ -56,25 +73,6 @@ func (k *Kernel) take(own *Kernel) {
 	if own.Fault != nil {
 		k.Fault = own.Fault
 	}
-}
-
-// inTurn makes one dispatch of several, each with a struct of its own within that of the arguments. Its grid
-// is the largest one.
-func inTurn(g *backend.Group, list []Dispatch) Dispatch {
-	t, largest := newText(g, false), list[0]
-	for n, d := range list {
-		if size(d.Groups)*size(d.Threads) > size(largest.Groups)*size(largest.Threads) {
-			largest = d
-		}
-		e := d.element
-		t.line("{")
-		t.line("constant NAME_args::part%[1]d& a = args->of%[1]d;", n)
-		t.body.WriteString(e.body.String())
-		t.line("}")
-		fmt.Fprintf(&t.members, "\tstruct part%d {\n%s\t};\n\tpart%d of%d;\n", n, e.members.String(), n, n)
-		t.args.nest(&d.Args)
-	}
-	return t.finish(list[0].element.kind, describe(g), inGrid, largest.Groups, largest.Threads)
 }
 
 func size(n [3]int) int { return n[0] * n[1] * n[2] }

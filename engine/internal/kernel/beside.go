@@ -17,7 +17,8 @@ const (
 	mostBeside   = 64 // products of a dispatch, whose structs lie in constant memory
 )
 
-// A piece is a product, a part of one, or a map, that is written down to be a dispatch, or a part of one.
+// A piece is a product, a part of one, or work on elements, that is written down to be a dispatch, or a part
+// of one.
 type piece struct {
 	*text
 	kind    string
@@ -26,15 +27,16 @@ type piece struct {
 	size    int    // bytes of each
 	groups  int
 	threads int
-	walks   [2][3]int // of a map that stands alone, threadgroups and threads: the grid that its text walks over
+	walks   [2][3]int // of work on elements alone, threadgroups and threads: the grid that its text walks over
 }
 
-// isMap says whether the text knows a thread's place in the grid, `at` of `all`, instead of a threadgroup.
-func (c *piece) isMap() bool { return c.kind == "map" }
+// ofElements says whether the text knows a thread's place in the grid, `at` of `all`, instead of a
+// threadgroup.
+func (c *piece) ofElements() bool { return c.walks[0][0] > 0 }
 
 // alone makes a dispatch of the piece.
 func (c *piece) alone(g *backend.Group) Dispatch {
-	if c.isMap() {
+	if c.ofElements() {
 		return c.finish(c.kind, describe(c.g), inGrid, c.walks[0], c.walks[1])
 	}
 	body := c.body.String()
@@ -50,9 +52,9 @@ func (c *piece) variant() string {
 	return fmt.Sprint(c.kind, c.members.String(), c.of, c.space, c.body.String())
 }
 
-// spread lets the text of a map find its place in a grid whose sides are in its struct.
+// spread lets such a text find its place in a grid whose sides are in its struct.
 func (c *piece) spread() {
-	if !c.isMap() {
+	if !c.ofElements() {
 		return
 	}
 	for axis, n := range c.walks[0] {
@@ -128,7 +130,7 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 		t.line("while (whole >= args->start%d[which + 1]) which++;", n)
 		t.line("constant NAME_args::product%d& a = args->of%d[which];", n, n)
 		t.line("const uint3 group = uint3(uint(whole - args->start%d[which]), 0, 0);", n)
-		if list[0].isMap() {
+		if list[0].ofElements() {
 			t.line("const uint me = group.x * %d + at.x;", list[0].threads)
 		}
 		if c := list[0]; c.space > 0 {
@@ -138,8 +140,8 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 		t.line("}")
 	}
 	threads, kind := along(pieces[0].threads), "matmuls"
-	if pieces[0].isMap() {
-		kind = "maps"
+	if pieces[0].ofElements() {
+		kind = pieces[0].kind + "s"
 	}
 	return t.finish(kind, describe(g), parameters, along(groups), threads)
 }

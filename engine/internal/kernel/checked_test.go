@@ -127,6 +127,8 @@ func otherTrials(m, n int) []trial {
 		trial{name: "rope", group: oneOp(backend.Single, ir.Rope, ir.Attr{Float: 10000}, []ir.Type{q, typeOf(dtype.I64, m)}, q), below: 5000},
 		trial{name: "rope, stored as rows of all heads", group: permuted(oneOp(backend.Single, ir.Rope, ir.Attr{Float: 10000, Flags: ir.Reverse},
 			[]ir.Type{q, typeOf(dtype.I64, m)}, q), 4*m*40, 40, 4*40, 1), below: 5000},
+		trial{name: "rope, stored in its places", group: keptGroup(2, min(m, 20), 16, 0), below: 60},
+		trial{name: "rope of neighbours, stored in its places", group: keptGroup(1, min(m, 20), 6, ir.Interleaved), below: 60},
 		trial{name: "top_k", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: min(n, 5)}, []ir.Type{f(m, n)}, f(m, min(n, 5)), typeOf(dtype.I64, m, min(n, 5)))},
 		trial{name: "top_k, all", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: n}, []ir.Type{f(m, n)}, f(m, n), typeOf(dtype.I64, m, n))},
 		trial{name: "top_k, the smallest of i64", group: oneOp(backend.Single, ir.TopK, ir.Attr{Index: min(n, 2000), Flags: ir.Reverse}, []ir.Type{typeOf(dtype.I64, m, n)}, typeOf(dtype.I64, m, min(n, 2000)), typeOf(dtype.I64, m, min(n, 2000)))},
@@ -194,6 +196,28 @@ func adamWGroup(m, n int) *backend.Group {
 		g.Outputs = append(g.Outputs, backend.Output{Value: backend.Ref{Result: i}, Buf: 4*len(shapes) + i, DType: dtype.F32, Shape: shapes[i%2]})
 	}
 	g.Insts = []backend.Inst{step}
+	return g
+}
+
+// keptGroup turns queries and keys of some texts, and stores keys and values in places of caches of 60.
+func keptGroup(texts, tokens, d int, flags ir.Flag) *backend.Group {
+	const heads, slots = 3, 60
+	x, cache, rows := []int{texts, heads, tokens, d}, []int{heads, slots, d}, []int{heads, texts * tokens, d}
+	g := &backend.Group{Name: "kept", Kind: backend.Single, Inputs: []backend.Input{
+		tensorInput(0, dtype.F32, x...), tensorInput(1, dtype.F32, x...), tensorInput(2, dtype.I64, texts, 1, tokens), tensorInput(3, dtype.I64, texts*tokens),
+		tensorInput(4, dtype.F32, cache...), tensorInput(5, dtype.F32, cache...), tensorInput(6, dtype.F32, rows...), tensorInput(8, dtype.F32, rows...)}}
+	for i, args := range [][]int{{0, 2}, {1, 2}, {4, 3, 7}, {5, 3, 6}} {
+		in := backend.Inst{Op: ir.Rope, Attr: ir.Attr{Float: 100, Flags: flags}, DType: dtype.F32, Shape: x}
+		o := backend.Output{Value: backend.Ref{Index: i}, Buf: 7 + i, DType: dtype.F32, Shape: x, Stride: []int{tokens * d, texts * tokens * d, d, 1}}
+		if i > 1 {
+			in.Op, in.Attr, in.Shape = ir.Overwrite, ir.Attr{Axis: 1}, cache
+			o.Shape, o.Stride = cache, nil
+		}
+		for _, a := range args {
+			in.Args = append(in.Args, backend.In(a))
+		}
+		g.Insts, g.Outputs = append(g.Insts, in), append(g.Outputs, o)
+	}
 	return g
 }
 

@@ -106,9 +106,9 @@ func (e *elementText) dispatch(body func()) []Dispatch {
 	if e.fours {
 		width /= 4
 	}
-	groups, threads := grid(width, e.space.lens[1:], e.limits)
-	d := e.finish(e.kind, describe(e.g), inGrid, groups, threads)
-	d.element = e
+	c := walking(e.text, e.kind, width, e.space.lens[1:], e.limits)
+	d := c.alone(e.g)
+	d.piece = c
 	return []Dispatch{d}
 }
 

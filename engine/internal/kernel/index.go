@@ -24,8 +24,13 @@ func (t *text) indexed(k *Kernel, op ir.Op, axis, length int) {
 // 0 where bad says that there is no such place. Named layouts "index" and "position" are walked through.
 func (e *elementText) lookup(index backend.Ref, to string) {
 	e.line("const long chosen = %s;", e.element("index", index))
+	e.check(e.here("position"), to)
+}
+
+// check is lookup where the index was read: chosen, of that position.
+func (e *elementText) check(position, to string) {
 	e.line("const bool bad = chosen < -a.length || chosen >= a.length;")
-	e.line("if (bad) report(a.fault, a.stop, uint(%s), chosen);", e.here("position"))
+	e.line("if (bad) report(a.fault, a.stop, uint(%s), chosen);", position)
 	e.line("const %s %s = bad ? 0 : %s(chosen < 0 ? chosen + a.length : chosen);", e.index, to, e.index)
 }
 

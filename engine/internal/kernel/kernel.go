@@ -58,7 +58,7 @@ type Dispatch struct {
 	Same   *[2]int
 	Spared bool
 
-	element *elementText // of a text of which each thread computes elements by itself: others can stand beside it
+	piece *piece // of a text of which each thread computes elements by itself: others can stand beside it
 }
 
 // mostCarried is how many bytes of arguments every GPU of NVIDIA takes with a launch.

@@ -55,13 +55,14 @@ func mapPiece(g *backend.Group, limits Limits) *piece {
 	if vectors {
 		width /= 4
 	}
-	c := &piece{text: w.text, kind: "map", threads: floorPower(min(mapThreads, limits.Threads))}
-	c.walks[0], c.walks[1] = grid(width, s.lens[1:], limits)
-	all := 1
-	for axis, n := range c.walks[0] {
-		all *= n * c.walks[1][axis]
-	}
-	c.groups = (all + c.threads - 1) / c.threads
+	return walking(w.text, "map", width, s.lens[1:], limits)
+}
+
+// walking is a piece whose text walks over a grid.
+func walking(t *text, kind string, width int, outer []int, limits Limits) *piece {
+	c := &piece{text: t, kind: kind, threads: floorPower(min(mapThreads, limits.Threads))}
+	c.walks[0], c.walks[1] = grid(width, outer, limits)
+	c.groups = (size(c.walks[0])*size(c.walks[1]) + c.threads - 1) / c.threads
 	return c
 }
 

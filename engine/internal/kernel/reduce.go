@@ -17,8 +17,9 @@ import (
 // 8 threads below each, unless a column is so short that a thread folds it alone. Few large outputs are cut
 // into parts of 16,384 elements or more, of columns 512, until 65,536 threads are busy, or 2,048 for each
 // processor, and a second dispatch merges the parts in order. Those of rows are twice as many, so that a
-// processor that is done early gets another one. A device that has no more than a few outputs to fold, in one
-// piece, or from parts, waits for one threadgroup: that has up to 1,024 threads then.
+// processor that is done early gets another one; where there are fewer than processors, a part may have 2,048
+// elements: the logits of a token, 151,936, are 74. A device that has no more than a few outputs to fold, in
+// one piece, or from parts, waits for one threadgroup: that has up to 1,024 threads then.
 //
 // Bytes and operations: an element is read once, for one operation, or some eight where a sum keeps its
 // rounding errors (fold_sum). An M-series GPU does some 140 in the time of an element of f32, so memory is
@@ -32,6 +33,7 @@ const (
 	rowThreads  = 256     // of a threadgroup
 	wantThreads = 1 << 16 // below which the elements of an output are split into parts
 	leastPart   = 16384   // elements of a part, that pay for a second dispatch
+	smallPart   = 2048    // the same where there are fewer parts than processors
 	leastRows   = 512     // the same of a column: its parts are merged side by side
 	mostParts   = 2048
 	fewOutputs  = 32 // that leave most of a device idle
@@ -175,12 +177,12 @@ func (r *reduction) shape(limits Limits) {
 	default:
 		r.perGroup, r.threads = 1, most
 	}
-	want, least := max(wantThreads, 2*limits.Processors*fullProcessor), leastPart
+	want, least, idle := max(wantThreads, 2*limits.Processors*fullProcessor), leastPart, limits.Processors/r.outputs
 	if r.columns {
-		want, least = max(wantThreads, limits.Processors*fullProcessor), leastRows
+		want, least, idle = max(wantThreads, limits.Processors*fullProcessor), leastRows, 0
 	}
 	if busy := r.outputs * r.threads; busy < want && r.total >= 2*least {
-		r.parts = min(mostParts, want/busy, r.total/least)
+		r.parts = min(mostParts, want/busy, max(r.total/least, min(idle, r.total/smallPart)))
 		r.chunk = ((r.total+r.parts-1)/r.parts + 3) &^ 3
 		r.parts = (r.total + r.chunk - 1) / r.chunk
 	}

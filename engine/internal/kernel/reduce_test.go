@@ -9,7 +9,8 @@ import (
 )
 
 // Few large outputs are folded in parts: of rows about twice as many as a large device folds at once, of
-// columns as many. Many outputs keep it busy without.
+// columns as many. Of less there is a part for each processor, if parts are not too small for that. Many
+// outputs keep it busy without.
 func TestReductionParts(t *testing.T) {
 	const processors = 132
 	limits := Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: processors, Family: NVIDIA}
@@ -25,6 +26,8 @@ func TestReductionParts(t *testing.T) {
 		{"its columns", 16384, 4096, []int{0}, 128 * 8, 8 * processors, 2, 4096 * 8 * 8},
 		{"its rows", 16384, 4096, []int{1}, 16384, 8 * processors, 1, 0},
 		{"few long rows", 16, 1 << 22, []int{1}, 16 * 132, 8 * processors, 2, 16 * 132 * 8},
+		{"the logits of a token", 1, 151936, []int{1}, 74, 8 * processors, 2, 74 * 8},
+		{"those of eight", 8, 151936, []int{1}, 8 * 16, 8 * processors, 2, 8 * 16 * 8},
 	} {
 		out := []int{c.m, c.n}
 		for _, axis := range c.axes {

@@ -21,9 +21,11 @@ import (
 //     segments.go. An index that many lines share is sorted once.
 //   - An Overwrite of few slices looks through all that come later.
 
+// MostCompared is how many updates each thread of an Overwrite looks through.
+const MostCompared = 64
+
 // How updates are looked through.
 const (
-	mostCompared = 64      // updates that each thread of an Overwrite looks through
 	shortUpdates = 128     // of a line, along which a thread goes
 	enoughLines  = 1 << 13 // that keep a device busy with one thread for each
 )
@@ -84,19 +86,24 @@ func (s *scattering) places() ir.Layout {
 // scatter writes the op down.
 func scatter(g *backend.Group, k *Kernel) {
 	s := newScattering(g, k)
-	k.Dispatches = copyInto(g, k.limits, s.o, s.in.Args[0], inputLayout(g, s.in.Args[0]), s.whole)
-	if base, input := s.in.Args[0].Input(); input && len(k.Dispatches) > 0 {
-		k.Dispatches[0].Same = &[2]int{g.Inputs[base].Buf, s.o.Buf}
-		k.Dispatches[0].Spared = s.in.Attr.Flags&ir.InPlace != 0
-	}
+	s.begin(k)
 	switch {
 	case ir.Size(s.shape) == 0 || s.length == 0:
-	case s.in.Op == ir.Overwrite && s.count <= mostCompared:
+	case s.in.Op == ir.Overwrite && s.count <= MostCompared:
 		s.compared(k)
 	case s.rows() > 1 && (s.count <= shortUpdates || s.rows() >= enoughLines):
 		s.lines(k)
 	default:
 		s.sorted(k)
+	}
+}
+
+// begin copies the base, unless the result is to lie there.
+func (s *scattering) begin(k *Kernel) {
+	k.Dispatches = copyInto(s.g, s.limits, s.o, s.in.Args[0], inputLayout(s.g, s.in.Args[0]), s.whole)
+	if base, input := s.in.Args[0].Input(); input && len(k.Dispatches) > 0 {
+		k.Dispatches[0].Same = &[2]int{s.g.Inputs[base].Buf, s.o.Buf}
+		k.Dispatches[0].Spared = s.in.Attr.Flags&ir.InPlace != 0
 	}
 }
 
@@ -145,15 +152,67 @@ func (s *scattering) compared(k *Kernel) {
 	e.indexed(k, s.in.Op, s.axis, s.length)
 	other := e.positions("index", index.Shape, index.Stride)
 	k.Dispatches = append(k.Dispatches, e.dispatch(func() {
+		e.line("const %s update = %s;", register(s.o.DType), e.element("x", s.in.Args[2]))
+		e.line(going)
 		e.lookup(s.in.Args[1], "slice")
 		e.line("const int here = int(%s);", e.here("position"))
-		e.line("bool kept = !bad && atomic_load_explicit(a.stop, memory_order_relaxed) != 0;")
-		e.line("for (int n = here + 1; n < int(a.total); n++) {")
-		e.line("const long later = a.index[%s];", other("n"))
-		e.line("kept = kept && (later < 0 ? later + a.length : later) != long(slice);")
-		e.line("}")
-		e.line("if (kept) a.y[%s + slice * a.y_axis] = %s(%s);", e.here("y"), memoryTypes[s.o.DType], e.element("x", s.in.Args[2]))
+		e.latest(other("n"))
+		e.line("if (kept) a.y[%s + slice * a.y_axis] = %s(update);", e.here("y"), memoryTypes[s.o.DType])
 	})...)
+}
+
+// going says whether no fault was reported when a thread began.
+const going = "const bool going = atomic_load_explicit(a.stop, memory_order_relaxed) != 0;"
+
+// latest finds out whether an update is kept: that of place here, which goes to slice. other is where the
+// index n is.
+func (e *elementText) latest(other string) {
+	e.line("bool kept = going && !bad;")
+	e.line("for (int n = here + 1; n < int(a.total); n++) {")
+	e.line("const long later = a.index[%s];", other)
+	e.line("kept = kept && (later < 0 ? later + a.length : later) != long(slice);")
+	e.line("}")
+}
+
+// A storing is an Overwrite whose updates are what an elementText stores as y. They lie there in C order.
+type storing struct {
+	e     *elementText
+	other func(n string) string
+}
+
+// stores declares what the Overwrite needs beside y.
+func (s *scattering) stores(e *elementText, k *Kernel) *storing {
+	index := inputLayout(s.g, s.in.Args[1])
+	i, _ := s.in.Args[1].Input()
+	e.pointer("", "stored", s.o.DType, s.o.Buf, 0)
+	e.pointer("const ", "index", s.g.Inputs[i].DType, s.g.Inputs[i].Buf, index.Offset)
+	e.constant("inner", s.whole.Stride[s.axis])
+	e.constant("total", s.count)
+	e.indexed(k, s.in.Op, s.axis, s.length)
+	return &storing{e, e.positions("index", index.Shape, index.Stride)}
+}
+
+// load reads the indices of elements of y, `each` from place(h) on: nothing waits for them yet.
+func (t *storing) load(each int, from string) {
+	t.e.line(going)
+	t.e.line("long choices[%d];", each)
+	t.e.line("UNROLL for (int h = 0; h < %d; h++) choices[h] = loaded(a.index[%s]);", each, t.other("("+from+") / a.inner % a.total"))
+}
+
+// find finds out where in the result they go, to, and whether they are kept.
+func (t *storing) find(each int, from string) {
+	e := t.e
+	e.line("%s to[%d];", e.index, each)
+	e.line("bool keeps[%d];", each)
+	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
+	e.line("const %s from = %s;", e.index, from)
+	e.line("const int here = int(from / a.inner %% a.total);")
+	e.line("const long chosen = choices[h];")
+	e.check("here", "slice")
+	e.latest(t.other("n"))
+	e.line("keeps[h] = kept;")
+	e.line("to[h] = (from / a.inner / a.total * %s(a.length) + slice) * a.inner + from %% a.inner;", e.index)
+	e.line("}")
 }
 
 // lines lets a thread go along each line. Narrow floats are combined in f32 in the workspace, and rounded

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -183,15 +184,19 @@ func random(g *backend.Group, k *Kernel, function string) {
 
 // mostTurned is how many pairs along an axis that positions do not depend on, as heads, a thread turns by one
 // angle, and leastTurners how many threads each processor has left then: on an H200 it was the angles, not
-// the memory, that took the time.
+// the memory, that took the time. Where single pairs leave no more, a thread has one: of a token's it would
+// compute four angles one after the other.
 const (
 	mostTurned   = 8
 	leastTurners = 256
 )
 
 // rope turns a pair by an angle. A thread computes both numbers of a pair, or of four that follow one
-// another, for as many heads as leave enough threads.
-func rope(g *backend.Group, k *Kernel) {
+// another, for as many heads, as leave enough threads.
+func rope(g *backend.Group, k *Kernel) { turnAndStore(g, k, nil) }
+
+// turnAndStore also stores the pairs as the updates of an Overwrite, if there is one.
+func turnAndStore(g *backend.Group, k *Kernel, into *scattering) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	shape := slices.Clone(o.Shape)
 	last := len(shape) - 1
@@ -203,7 +208,8 @@ func rope(g *backend.Group, k *Kernel) {
 	}
 	x, positions := inputLayout(g, in.Args[0]), inputLayout(g, in.Args[1])
 	at := ir.Layout{Shape: append(slices.Clone(positions.Shape), 1), Stride: append(slices.Clone(positions.Stride), 0), Offset: positions.Offset}.Expand(shape)
-	heads, each := turnedAlike(shape, at, leastTurners*k.limits.Processors)
+	least := leastTurners * k.limits.Processors
+	heads, each := turnedAlike(shape, at, least)
 	shape[heads] /= each
 	half := func(l ir.Layout) ir.Layout { // the first number of each pair, of the first of a thread's heads
 		l = ir.Layout{Shape: shape, Stride: slices.Clone(l.Stride), Offset: l.Offset}
@@ -213,9 +219,14 @@ func rope(g *backend.Group, k *Kernel) {
 	}
 	at.Shape = shape
 	y := outputLayout(&o)
-	e := newElements(g, k.limits, "rope", shape, named{name: "y", layout: half(y)}, named{name: "x", layout: half(x), reach: width * max(1, x.Stride[last]) * each},
-		named{name: "position", layout: at}, named{name: "pair", layout: counting(shape, last, 1)})
-	e.fours = step == 1 && apart%4 == 0 && x.Stride[last] == 1 && x.Stride[heads]%4 == 0 && e.space.vectors()
+	list := []named{{name: "y", layout: half(y)}, {name: "x", layout: half(x), reach: width * max(1, x.Stride[last]) * each},
+		{name: "position", layout: at}, {name: "pair", layout: counting(shape, last, 1)}}
+	if into != nil {
+		list[0].reach = ir.Size(into.o.Shape)
+		into.begin(k)
+	}
+	e := newElements(g, k.limits, "rope", shape, list...)
+	e.fours = ir.Size(shape)/4 >= least && step == 1 && apart%4 == 0 && x.Stride[last] == 1 && x.Stride[heads]%4 == 0 && e.space.vectors()
 	e.writes(o)
 	e.reads("x", in.Args[0])
 	e.reads("position", in.Args[1])
@@ -235,7 +246,13 @@ func rope(g *backend.Group, k *Kernel) {
 		e.member("device const float2*", "rates", Field{Kind: Table, Size: 8})
 		k.Table = ropeTurns(ir.RopeRates(&in.Attr, width))
 	}
-	k.Dispatches = e.dispatch(func() { e.turn(each, in.Attr.Flags&ir.Reverse != 0, rate, e.element("position", in.Args[1])) })
+	var stores *storing
+	if into != nil {
+		stores = into.stores(e, k)
+	}
+	k.Dispatches = append(k.Dispatches, e.dispatch(func() {
+		e.turn(each, in.Attr.Flags&ir.Reverse != 0, rate, e.element("position", in.Args[1]), stores)
+	})...)
 }
 
 // turnedAlike finds an axis along which the positions are the same, and how many pairs a thread turns there,
@@ -256,7 +273,7 @@ func turnedAlike(shape []int, at ir.Layout, least int) (axis, each int) {
 
 // turn writes down what a thread of a rope does: it loads all of its numbers before it stores some, because
 // a compiler cannot know that none of them are in the same place.
-func (e *elementText) turn(each int, reverse bool, rate, position string) {
+func (e *elementText) turn(each int, reverse bool, rate, position string, stores *storing) {
 	per, load, store := 1, "%[2]s[h][0] = loaded(a.x[%[1]s]);", "a.y[%[1]s] = "+memoryTypes[e.g.Outputs[0].DType]+"(v[0]);"
 	if e.fours {
 		per, load, store = 4, "load4(a.x + (%[1]s), %[2]s[h]);", "store4(a.y + (%[1]s), v);"
@@ -265,13 +282,28 @@ func (e *elementText) turn(each int, reverse bool, rate, position string) {
 	if reverse {
 		sign = "-"
 	}
-	e.line("float2 turns[%d];", per)
-	e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, %s);", per, position, rate)
+	angles := func() {
+		e.line("float2 turns[%d];", per)
+		e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, %s);", per, position, rate)
+	}
+	early := per*each == 1 // the loads of a single pair can be under way while its angle is computed
+	if !early {
+		angles()
+	}
 	e.line("float p[%[1]d][%[2]d], q[%[1]d][%[2]d];", each, per)
 	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
 	e.line(load, e.here("x")+" + h * a.x_head", "p")
 	e.line(load, e.here("x")+" + h * a.x_head + a.x_apart", "q")
 	e.line("}")
+	if stores != nil {
+		stores.load(each, e.here("y")+" + h * a.y_head")
+	}
+	if early {
+		angles()
+	}
+	if stores != nil {
+		stores.find(each, e.here("y")+" + h * a.y_head")
+	}
 	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
 	for _, end := range []struct{ value, at string }{{"p[h][k] * c - q[h][k] * s", ""}, {"p[h][k] * s + q[h][k] * c", " + a.y_apart"}} {
 		e.line("{")
@@ -281,6 +313,9 @@ func (e *elementText) turn(each int, reverse bool, rate, position string) {
 		e.line("v[k] = %s;", end.value)
 		e.line("}")
 		e.line(store, e.here("y")+" + h * a.y_head"+end.at)
+		if stores != nil {
+			e.line("if (keeps[h]) "+strings.ReplaceAll(store, "a.y", "a.stored"), "to[h]"+end.at)
+		}
 		e.line("}")
 	}
 	e.line("}")

@@ -155,7 +155,8 @@ func (t *text) threadgroup(typ, name string, n, size int) {
 // then. The text says how many threads a group has at most: a compiler then gives each no more registers than
 // there are for all of them. It says one of two numbers, so that few texts differ in it alone.
 func (t *text) finish(kind, comment, parameters string, groups, threads [3]int) Dispatch {
-	t.args.Size = (t.args.Size + 7) / 8 * 8
+	args := t.args // the text may go on in a dispatch of several
+	args.Size = (args.Size + 7) / 8 * 8
 	most := mapThreads
 	if size(threads) > most {
 		most = mostThreads
@@ -168,7 +169,7 @@ func (t *text) finish(kind, comment, parameters string, groups, threads [3]int) 
 	sum := sha256.Sum256([]byte(s))
 	function := kind + "_" + hex.EncodeToString(sum[:6])
 	source := "// " + function + ": " + comment + "\n" + strings.ReplaceAll(s, "NAME", function)
-	return Dispatch{Function: function, Text: source, Args: t.args, Groups: groups, Threads: threads, Threadgroup: t.bytes}
+	return Dispatch{Function: function, Text: source, Args: args, Groups: groups, Threads: threads, Threadgroup: t.bytes}
 }
 
 // along is a grid of n beside each other.

@@ -57,7 +57,7 @@ func (c *clustering) schedule() *ordering {
 	for i := len(order) - 1; i >= 0; i-- {
 		k := order[i]
 		for _, v := range values[k] {
-			if needed[v] {
+			if needed[v] || c.turned(v) && c.owner[c.users[v][0]] == k {
 				o.exports[i] = append(o.exports[i], v)
 			}
 		}

@@ -26,7 +26,7 @@ type emitter struct {
 	insts   map[int]int // heavy values to their instructions
 	bufs    []int       // Launch.Bufs: inputs' bases, then exports
 	uses    []use       // of each input that is memory, once a base and chain
-	useOf   []int       // of each input, the place in uses; -1 for a number
+	useOf   []int       // of each input, the place in uses; -1 for a number, and for what the launch writes itself
 	scalars []int       // Launch.Scalars: exprs
 	failed  bool        // a chain cannot be applied
 }
@@ -51,9 +51,8 @@ func (c *clustering) emit(k *cluster, exports []int) *emitter {
 	}
 	for i, v := range exports {
 		e.group.Outputs = append(e.group.Outputs, backend.Output{
-			Value: values[i], Buf: len(e.bufs), DType: c.values[v].dtype, Shape: shapes[i], Stride: c.values[v].order,
+			Value: values[i], Buf: e.buffer(v), DType: c.values[v].dtype, Shape: shapes[i], Stride: c.values[v].order,
 		})
-		e.bufs = append(e.bufs, v)
 	}
 	return e
 }
@@ -149,6 +148,10 @@ func (e *emitter) argument(x *value, i, a int) backend.Ref {
 			e.failed = true // a number has no shape to reduce over: it must be written out
 		}
 		return r
+	case e.owner[b] == e.k && x.op == ir.Overwrite: // what the launch writes itself
+		l, ok := ch.apply(e.layout(b))
+		e.failed = e.failed || !ok
+		return e.input(place{b, ch.key()}, backend.Input{DType: e.values[b].dtype, Layout: l, Buf: e.buffer(b)}, -1)
 	case e.owner[b] == e.k: // an earlier phase
 		return e.value(b, ch, e.values[a].shape)
 	}

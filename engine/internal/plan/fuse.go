@@ -190,7 +190,46 @@ func (c *clustering) mergeAlike() {
 			open[k] = own
 		}
 	}
+	for _, v := range c.list {
+		if c.turned(v) {
+			c.joinStored(c.owner[v], c.owner[c.users[v][0]])
+		}
+	}
 	c.prune()
+}
+
+// turned says whether v is turned to be stored: a rope of which nothing is read but in C order, by an
+// overwrite of few places.
+func (c *clustering) turned(v int) bool {
+	x := &c.values[v]
+	if x.op != ir.Rope || c.wanted[v] || len(c.users[v]) != 1 {
+		return false
+	}
+	y := &c.values[c.users[v][0]]
+	if y.op != ir.Overwrite || c.values[y.args[1]].size() > c.hints.Stored {
+		return false
+	}
+	b, ch := c.base(y.args[2])
+	l, ok := ch.apply(c.layout(v))
+	last := len(l.Shape) - 1
+	return b == v && ok && l.IsContiguous() && l.Size() == x.size() && y.attr.Axis < last && l.Shape[last] == x.shape[len(x.shape)-1]
+}
+
+// joinStored lets overwrites share the launch of ropes whose results they store, if they read nothing else of
+// it.
+func (c *clustering) joinStored(ropes, overwrites *cluster) {
+	if ropes == overwrites || !c.fits(ropes, overwrites) || !c.independent(ropes, overwrites) {
+		return
+	}
+	only := true
+	c.needsArgs(overwrites, func(user, arg int) bool {
+		b, _ := c.base(arg)
+		only = only && (c.owner[b] != ropes || c.turned(b) && arg == c.values[user].args[2])
+		return only
+	})
+	if only {
+		c.merge(ropes, overwrites)
+	}
 }
 
 // join moves the mapped value v into the cluster that computes one of its operands, as its epilogue; a heavy

@@ -153,6 +153,8 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		{"gate and up together", gated, backend.Hints{SmallFlops: -1, Gated: 16}, 1},
 		{"ropes and overwrites", kept, backend.Hints{}, 4},
 		{"ropes and overwrites together", kept, backend.Hints{Alike: true}, 2},
+		{"ropes and the overwrites that store them", kept, backend.Hints{Alike: true, Stored: 2}, 1},
+		{"ropes and overwrites of too many places", kept, backend.Hints{Alike: true, Stored: 1}, 2},
 		{"ropes one after the other", again, backend.Hints{Alike: true}, 2},
 		{"weights' gradients", weights, backend.Hints{SmallFlops: 2048}, 8},
 		{"weights' gradients of all layers together", weights, backend.Hints{SmallFlops: 2048, Together: 8}, 5},

@@ -154,6 +154,16 @@ type failure struct{ err error }
 
 func run(ctx context.Context, l *backend.Launch, t *backend.Table) (err error) {
 	g := l.Kernel.(*kernel).g
+	if g.Kind == backend.Single && len(g.Insts) > 1 { // one may read what another one stores
+		for i := range g.Insts {
+			own := *l
+			own.Kernel = &kernel{g.Alone(i)}
+			if err := run(ctx, &own, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
