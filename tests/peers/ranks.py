@@ -214,7 +214,7 @@ def ends(args):
 
 def speed(args):
     for shape in args.shapes.split(","):
-        model, steps = folder(args.work, shape, args.device), 45 if shape == "0.5B" else 12
+        model, steps = folder(args.work, shape, args.device), 45 if shape == "0.5B" else 36
         more = dict(model=model, steps=steps, batch=4, length=1024, compute="bf16", rank=16, words=[1100] * 200)
         jobs = [Job(args, f"{shape}-{ranks}", **more) for ranks in (1, 2)]
         alone = jobs[0].start(1)  # beside PyTorch's on the other GPU
