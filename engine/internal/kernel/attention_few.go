@@ -98,7 +98,7 @@ func (f *fewText) write(k *Kernel) {
 		results.declare(f.text)
 	}
 	f.lengths()
-	f.begins()
+	f.begins(results)
 	f.line("while (from < end) {")
 	f.loads()
 	f.scores()
@@ -106,7 +106,7 @@ func (f *fewText) write(k *Kernel) {
 	f.line("}")
 	f.meet()
 	f.store(results)
-	k.Dispatches = []Dispatch{f.dispatch("attention_few", [3]int{f.b * f.hk, 1, f.parts})}
+	k.Dispatches = []Dispatch{f.dispatch("attention_few", [3]int{f.hk, f.b, f.parts})}
 	if f.parts > 1 {
 		k.Dispatches = append(k.Dispatches, f.join(f.parts, k.limits))
 	}
@@ -128,10 +128,11 @@ func (f *fewText) apart() (masks []int) {
 }
 
 // begins declares which keys the simdgroup sees, from its first on, and what its lanes have, and fetches the
-// queries.
-func (f *fewText) begins() {
+// queries. What the text needs of its arguments is read here, at once: a compiler reads them again behind a
+// barrier. The page and the queries of a head are numbers of the text, as division by others is slow.
+func (f *fewText) begins(results attentionResults) {
 	until := func(query string) string {
-		return fmt.Sprintf("%s(max(long(0), min(a.last[b * a.last_b + %s * a.last_t] + 1, long(a.tk))))", f.index, query)
+		return fmt.Sprintf("%s(max(long(0), min(last[%s * a.last_t] + 1, long(a.tk))))", f.index, query)
 	}
 	rows, fours := ceilTo(f.padded, 4)/4, 2*f.lanes
 	weights, fades := f.rows*fours, f.rows*fours+f.simds*f.keys()*rows
@@ -141,32 +142,72 @@ func (f *fewText) begins() {
 	f.line("threadgroup float4* queries = space;")
 	f.line("threadgroup float4* weights = space + %d + int(simd) * %d;", weights, f.keys()*rows)
 	f.line("threadgroup float4* fades = space + %d + int(simd) * %d;", fades, rows)
-	f.line("const %[1]s kh = %[1]s(group.x) %% a.hk, b = %[1]s(group.x) / a.hk;", f.index)
+	f.line("const %[1]s kh = %[1]s(group.x), b = %[1]s(group.y);", f.index)
 	f.line("const int sub = int(lane) / %d, place = int(lane) %% %[1]d, first = place / %d * %d;", f.lanes, f.alike(), f.held())
-	f.line("const int mine = first / %d, query = min(mine, %d) %% int(a.tq);", f.deep, f.rows-1)
+	f.line("const int mine = first / %d, query = min(mine, %d) %% %d;", f.deep, f.rows-1, f.tq)
 	f.line("const bool leads = sub == 0 && place %% %d == 0 && mine < %d;", f.lanes/f.padded, f.rows)
+	f.line("device const long* pages = a.pages + b * a.pages_b;")
+	f.line("device const long* last = a.last + b * a.last_b;")
+	f.line("const %s pages_p = a.pages_p, last_page = a.last_page, most = a.tk - %d;", f.index, f.keys())
 	start := "0"
 	if f.Window > 0 {
-		f.line("const %s start = max(0, %s - a.window);", f.index, until("0"))
+		f.line("const %[1]s window = a.window, start = max(%[1]s(0), %[2]s - window);", f.index, until("0"))
 		start = fmt.Sprintf("start / %d * %[1]d", f.keys())
 	}
 	f.line("%[1]s from = %[2]s + (%[1]s(group.z) * %[3]d + %[1]s(simd)) * %[4]d;", f.index, start, f.simds, f.keys())
 	f.looksUp(f.index + " slot")
-	f.line("const %s until = %s, end = %s;", f.index, until("query"), until("(a.tq - 1)"))
-	f.line("for (int e = int(at.x); e < %d; e += %d) {", f.rows*fours, f.simds*simdWidth)
-	f.line("const int n = e / %d, d = e %% %[1]d * 4;", fours)
+	f.line("const %s until = %s, end = %s;", f.index, until("query"), until(fmt.Sprint(f.tq-1)))
+	f.line("const %s row = (b * a.hq + kh * a.shared) * %d, depth = a.depth;", f.index, f.tq)
+	f.declareAt(results)
+	f.operand("k", "width", f.lanes*fewElements == f.d, "sub", "4 * place", 4, fewElements/4, 4*f.lanes)
+	f.operand("v", "depth", f.wide() == f.dv, "0", fmt.Sprintf("%d * int(lane)", f.each), f.each, f.pieces, f.each*simdWidth)
+	f.line("UNROLL for (int n = 0; n < %d; n++) {", (f.rows*fours+f.simds*simdWidth-1)/(f.simds*simdWidth))
+	f.line("const int e = n * %d + int(at.x);", f.simds*simdWidth)
+	f.line("if (e < %d) {", f.rows*fours)
+	f.line("const int r = e / %d, d = e %% %[1]d * 4;", fours)
 	f.line("float four[4];")
-	f.line("load4(a.q + %s + min(d, int(a.width) - 4), four);", row("q", "b", "(kh * a.shared + n / a.tq)", "n % a.tq"))
+	f.line("load4(a.q + %s + min(d, int(a.width) - 4), four);", row("q", "b", fmt.Sprintf("(kh * a.shared + r / %d)", f.tq), fmt.Sprintf("r %% %d", f.tq)))
 	f.line("queries[e] = d < a.width ? float4(four[0], four[1], four[2], four[3]) : float4(0.0f);")
+	f.line("}")
 	f.line("}")
 	f.line("float top = -INFINITY, all = 0.0f, sum[%d];", f.rows*f.each*f.pieces)
 	f.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = 0.0f;", f.rows*f.each*f.pieces)
 	f.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 }
 
+// declareAt declares where the rows' results are.
+func (f *fewText) declareAt(results attentionResults) {
+	if f.parts > 1 {
+		results = attentionResults{o: "float", lse: true}
+		f.line("const %[1]s part_at = %[1]s(group.z) * a.count + row;", f.index)
+	} else {
+		f.line("const %s part_at = row;", f.index)
+	}
+	if results.o != "" {
+		f.line("device %s* o_to = a.o + part_at * depth;", results.o)
+	}
+	if results.lse {
+		f.line("device float* lse_to = a.lse + part_at;")
+	}
+}
+
 // looksUp finds where the simdgroup's keys lie.
 func (f *fewText) looksUp(to string) {
-	f.line("%s = slot_at(a.pages + b * a.pages_b, a.pages_p, a.page, a.last_page, min(from, a.tk - %d));", to, f.keys())
+	f.line("%s = slot_at(pages, pages_p, %s(%d), last_page, min(from, most));", to, f.index, f.page)
+}
+
+// operand declares where the lane's pieces of a row are, from a slot on. Those beyond the end of a row that
+// is not exact are the last ones.
+func (f *fewText) operand(name, length string, exact bool, beside, place string, each, pieces, step int) {
+	i, _ := f.in.Args[map[string]int{"k": 1, "v": 2}[name]].Input()
+	f.line("const %s %s_t = a.%[2]s_t;", f.index, name)
+	f.line("device const %[1]s* %[2]s_from = a.%[2]s + kh * a.%[2]s_h + %[3]s * %[2]s_t;", memoryTypes[f.g.Inputs[i].DType], name, beside)
+	f.line("int %s_at[%d];", name, pieces)
+	at := fmt.Sprintf("%s + c * %d", place, step)
+	if !exact {
+		at = fmt.Sprintf("min(%s, int(a.%s) - %d)", at, length, each)
+	}
+	f.line("UNROLL for (int c = 0; c < %d; c++) %s_at[c] = %s;", pieces, name, at)
 }
 
 // loads begins all loads of the simdgroup's keys: the thread's elements of them, and of their values.
@@ -176,8 +217,8 @@ func (f *fewText) loads() {
 		within += " && j >= start"
 	}
 	f.line("float k[%d], v[%d];", f.deep*fewElements, f.keys()*f.each*f.pieces)
-	f.load("k", "width", f.deep, fewElements/4, 4, "4 * place", 4*f.lanes, fmt.Sprintf("n * %d + sub", f.per), within)
-	f.load("v", "depth", f.keys(), f.pieces, f.each, fmt.Sprintf("%d * int(lane)", f.each), f.each*simdWidth, "n", within)
+	f.load("k", f.deep, fewElements/4, 4, f.per, "from + n * %d + sub", within)
+	f.load("v", f.keys(), f.pieces, f.each, 1, "from + n * %d", within)
 	if f.coded() {
 		f.line("float k_scale[%d], v_scale[%[1]d];", f.held())
 		f.line("UNROLL for (int n = 0; n < %d; n++) {", f.held())
@@ -193,13 +234,13 @@ func (f *fewText) loads() {
 	f.line("simdgroup_barrier(mem_flags::mem_none);") // all loads are under way before the first product
 }
 
-// load loads of count keys so many pieces of some elements, which are step apart.
-func (f *fewText) load(name, length string, count, pieces, each int, place string, step int, beside, within string) {
+// load loads the lane's pieces of count keys that are apart apart.
+func (f *fewText) load(name string, count, pieces, each, apart int, j, within string) {
 	f.line("UNROLL for (int n = 0; n < %d; n++) {", count)
-	f.line("const %s beside = %s, j = from + beside;", f.index, beside)
+	f.line("const %s j = "+j+";", f.index, apart)
 	f.line("UNROLL for (int c = 0; c < %d; c++) {", pieces)
 	f.line("float some[%d] = {};", each)
-	from := fmt.Sprintf("a.%[1]s + kh * a.%[1]s_h + (slot + beside) * a.%[1]s_t + min(%[2]s + c * %[3]d, int(a.%[4]s) - %[5]d)", name, place, step, length, each)
+	from := fmt.Sprintf("%[1]s_from + (slot + n * %[2]d) * %[1]s_t + %[1]s_at[c]", name, apart)
 	if each == 1 {
 		f.line("if (%s) some[0] = float(loaded(*(%s)));", within, from)
 	} else {
@@ -240,7 +281,7 @@ func (f *fewText) scores() {
 	}
 	seen := "j < end && j < until"
 	if f.Window > 0 {
-		seen += " && until <= j + a.window"
+		seen += " && until <= j + window"
 	}
 	f.line("float s[%d], high = -INFINITY;", f.held())
 	f.line("UNROLL for (int n = 0; n < %d; n++) {", f.held())
@@ -320,18 +361,10 @@ func (f *fewText) store(results attentionResults) {
 		natural = fmt.Sprintf(" * %gf", math.Ln2)
 	}
 	f.line("for (int r = int(simd); r < %d; r += %d) {", f.rows, f.simds)
-	f.line("const int from_row = min(int(lane), %d) * %d + r;", f.simds-1, f.rows)
-	f.line("const float its = int(lane) < %d ? tops[from_row] : -INFINITY, high = simd_max(its), base = high == -INFINITY ? 0.0f : high;", f.simds)
-	f.line("const float share = %s(its - base), total = simd_sum(share * alls[from_row]);", f.exp())
-	f.line("%[1]s to = (b * a.hq + kh * a.shared + r / a.tq) * a.tq + r %% a.tq;", f.index)
-	if f.parts > 1 {
-		results = attentionResults{o: "float", lse: true}
-		f.line("to += %[1]s(group.z) * a.count;", f.index)
-	}
-	if results.lse {
-		f.line("if (lane == 0) a.lse[to] = total == 0.0f ? -INFINITY : high%s + op_log(total);", natural)
-	}
-	if results.o != "" {
+	f.line("const int its = min(int(lane), %d) * %d + r;", f.simds-1, f.rows)
+	f.line("const float mine = int(lane) < %d ? tops[its] : -INFINITY, high = simd_max(mine), base = high == -INFINITY ? 0.0f : high;", f.simds)
+	f.line("const float faded = %s(mine - base), total = simd_sum(faded * alls[its]), share = total == 0.0f ? 0.0f : faded / total;", f.exp())
+	if f.parts > 1 || results.o != "" {
 		f.line("float o[%d];", elements)
 		f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = 0.0f;", elements)
 		f.line("UNROLL for (int s = 0; s < %d; s++) {", f.simds)
@@ -339,9 +372,17 @@ func (f *fewText) store(results attentionResults) {
 		f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = fma(times, sums[((s * %d + r) * %[1]d + e) * %[3]d + int(lane)], o[e]);", elements, f.rows, simdWidth)
 		f.line("}")
 		f.line("UNROLL for (int e = 0; e < %d; e++) {", elements)
-		f.line("const int d = e / %d * %d + int(lane) * %[1]d + e %% %[1]d;", f.each, f.each*simdWidth)
-		f.line("if (d < a.depth) a.o[to * a.depth + d] = %s(total == 0.0f ? 0.0f : o[e] / total);", results.o)
+		f.line("const int d = %s;", f.column())
+		f.line("if (d < depth) o_to[r * depth + d] = %s(o[e]);", map[bool]string{true: "float", false: results.o}[f.parts > 1])
 		f.line("}")
 	}
+	if f.parts > 1 || results.lse {
+		f.line("if (lane == 0) lse_to[r] = total == 0.0f ? -INFINITY : high%s + op_log(total);", natural)
+	}
 	f.line("}")
+}
+
+// column is which of the depth element e of a lane is.
+func (f *fewText) column() string {
+	return fmt.Sprintf("e / %d * %d + int(lane) * %[1]d + e %% %[1]d", f.each, f.each*simdWidth)
 }
