@@ -25,6 +25,7 @@ const (
 	mostFewQueries = 8
 	fewElements    = 8       // of a key, that a thread has
 	fewKeys        = 8       // of a simdgroup at once
+	mostFewJoined  = 8       // parts that are loaded at once
 	mostFewLoads   = 64      // elements of keys and values of a thread at once
 	fewRoom        = 7 << 10 // floats of threadgroup memory
 )
@@ -32,11 +33,12 @@ const (
 // A fewText is how few rows are shared: sizes are powers of two but for rows and parts.
 type fewText struct {
 	*attentionText
-	rows, padded int // and to how many they are filled up
-	lanes        int // that share a key
-	per, deep    int // keys that a simdgroup has side by side, and one after the other
-	each, pieces int // elements of the depth that a lane has side by side, and how often
-	parts        int // of the keys
+	rows, padded int  // and to how many they are filled up
+	lanes        int  // that share a key
+	per, deep    int  // keys that a simdgroup has side by side, and one after the other
+	each, pieces int  // elements of the depth that a lane has side by side, and how often
+	parts        int  // of the keys
+	joins        bool // the last threadgroup of a part joins them
 }
 
 // isFew says whether so few rows share each key, and all can be loaded by fours.
@@ -77,6 +79,7 @@ func (a *attentionText) few(limits Limits) *fewText {
 		keys = min(keys, a.Window+a.tq)
 	}
 	f.parts = max(1, min(mostKeyPart, cores/(a.b*a.hk), keys/f.tile()))
+	f.joins = f.parts > 1 && limits.Family == NVIDIA
 	return f
 }
 
@@ -92,10 +95,16 @@ func (f *fewText) write(k *Kernel) {
 	f.reads("q", f.in.Args[0])
 	f.readsPages()
 	results := f.attentionResults()
-	if f.parts > 1 {
+	switch {
+	case f.parts == 1:
+		results.declare(f.text, "o", "lse")
+	case f.joins:
+		results.declare(f.text, "all_o", "all_lse")
+		f.member("device atomic_uint*", "arrived", Field{Kind: Table, Size: 8})
+		k.Table = make([]byte, 4*f.b*f.hk)
+		fallthrough
+	default:
 		k.Scratch = f.declareParts(f.text, f.parts)
-	} else {
-		results.declare(f.text)
 	}
 	f.lengths()
 	f.begins(results)
@@ -106,8 +115,11 @@ func (f *fewText) write(k *Kernel) {
 	f.line("}")
 	f.meet()
 	f.store(results)
+	if f.joins {
+		f.joinParts(results)
+	}
 	k.Dispatches = []Dispatch{f.dispatch("attention_few", [3]int{f.hk, f.b, f.parts})}
-	if f.parts > 1 {
+	if f.parts > 1 && !f.joins {
 		k.Dispatches = append(k.Dispatches, f.join(f.parts, k.limits))
 	}
 }
@@ -139,6 +151,9 @@ func (f *fewText) begins(results attentionResults) {
 	f.line("threadgroup float4 space[%d];", max(fades+f.simds*rows, f.simds*f.rows*f.wide()/4))
 	f.line("threadgroup float tops[%d];", f.simds*f.rows)
 	f.line("threadgroup float alls[%d];", f.simds*f.rows)
+	if f.joins {
+		f.line("threadgroup bool last_one[1];")
+	}
 	f.line("threadgroup float4* queries = space;")
 	f.line("threadgroup float4* weights = space + %d + int(simd) * %d;", weights, f.keys()*rows)
 	f.line("threadgroup float4* fades = space + %d + int(simd) * %d;", fades, rows)
@@ -156,20 +171,27 @@ func (f *fewText) begins(results attentionResults) {
 	}
 	f.line("%[1]s from = %[2]s + (%[1]s(group.z) * %[3]d + %[1]s(simd)) * %[4]d;", f.index, start, f.simds, f.keys())
 	f.looksUp(f.index + " slot")
+	f.line("simdgroup_barrier(mem_flags::mem_none);") // the page is looked up before another load is waited for
 	f.line("const %s until = %s, end = %s;", f.index, until("query"), until(fmt.Sprint(f.tq-1)))
 	f.line("const %s row = (b * a.hq + kh * a.shared) * %d, depth = a.depth;", f.index, f.tq)
 	f.declareAt(results)
 	f.operand("k", "width", f.lanes*fewElements == f.d, "sub", "4 * place", 4, fewElements/4, 4*f.lanes)
 	f.operand("v", "depth", f.wide() == f.dv, "0", fmt.Sprintf("%d * int(lane)", f.each), f.each, f.pieces, f.each*simdWidth)
-	f.line("UNROLL for (int n = 0; n < %d; n++) {", (f.rows*fours+f.simds*simdWidth-1)/(f.simds*simdWidth))
-	f.line("const int e = n * %d + int(at.x);", f.simds*simdWidth)
-	f.line("if (e < %d) {", f.rows*fours)
-	f.line("const int r = e / %d, d = e %% %[1]d * 4;", fours)
-	f.line("float four[4];")
-	f.line("load4(a.q + %s + min(d, int(a.width) - 4), four);", row("q", "b", fmt.Sprintf("(kh * a.shared + r / %d)", f.tq), fmt.Sprintf("r %% %d", f.tq)))
-	f.line("queries[e] = d < a.width ? float4(four[0], four[1], four[2], four[3]) : float4(0.0f);")
+	count, threads := f.rows*fours, f.simds*simdWidth
+	f.line("float four[%d][4];", (count+threads-1)/threads)
+	f.line("UNROLL for (int n = 0; n < %d; n++) {", (count+threads-1)/threads)
+	f.line("const int e = min(n * %d + int(at.x), %d), r = e / %d, d = e %% %[3]d * 4;", threads, count-1, fours)
+	f.line("load4(a.q + %s + min(d, int(a.width) - 4), four[n]);", row("q", "b", fmt.Sprintf("(kh * a.shared + r / %d)", f.tq), fmt.Sprintf("r %% %d", f.tq)))
 	f.line("}")
+	f.line("simdgroup_barrier(mem_flags::mem_none);") // these loads are all under way
+	f.line("UNROLL for (int n = 0; n < %d; n++) {", (count+threads-1)/threads)
+	f.line("const int e = n * %d + int(at.x);", threads)
+	f.line("if (e < %d) queries[e] = e %% %d * 4 < a.width ? float4(four[n][0], four[n][1], four[n][2], four[n][3]) : float4(0.0f);", count, fours)
 	f.line("}")
+	if f.joins {
+		f.line("const int active = max(1, min(%d, int((end - %s + %d) / %d)));", f.parts, start, f.tile()-1, f.tile())
+		f.line("if (int(group.z) >= active) return; // uniform: the keys end before those of the threadgroup")
+	}
 	f.line("float top = -INFINITY, all = 0.0f, sum[%d];", f.rows*f.each*f.pieces)
 	f.line("UNROLL for (int e = 0; e < %d; e++) sum[e] = 0.0f;", f.rows*f.each*f.pieces)
 	f.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
@@ -177,17 +199,23 @@ func (f *fewText) begins(results attentionResults) {
 
 // declareAt declares where the rows' results are.
 func (f *fewText) declareAt(results attentionResults) {
-	if f.parts > 1 {
-		results = attentionResults{o: "float", lse: true}
-		f.line("const %[1]s part_at = %[1]s(group.z) * a.count + row;", f.index)
-	} else {
-		f.line("const %s part_at = row;", f.index)
+	declare := func(prefix string, r attentionResults, at string) {
+		if r.o != "" {
+			f.line("device %[1]s* %[2]so_to = a.%[2]so + %[3]s * depth;", r.o, prefix, at)
+		}
+		if r.lse {
+			f.line("device float* %[1]slse_to = a.%[1]slse + %[2]s;", prefix, at)
+		}
 	}
-	if results.o != "" {
-		f.line("device %s* o_to = a.o + part_at * depth;", results.o)
+	if f.parts == 1 {
+		declare("", results, "row")
+		return
 	}
-	if results.lse {
-		f.line("device float* lse_to = a.lse + part_at;")
+	f.line("const %s count = a.count;", f.index)
+	declare("", attentionResults{o: "float", lse: true}, fmt.Sprintf("(%s(group.z) * count + row)", f.index))
+	if f.joins {
+		declare("all_", results, "row")
+		f.line("device atomic_uint* arrived = a.arrived + (b * a.hk + kh);")
 	}
 }
 
@@ -364,21 +392,79 @@ func (f *fewText) store(results attentionResults) {
 	f.line("const int its = min(int(lane), %d) * %d + r;", f.simds-1, f.rows)
 	f.line("const float mine = int(lane) < %d ? tops[its] : -INFINITY, high = simd_max(mine), base = high == -INFINITY ? 0.0f : high;", f.simds)
 	f.line("const float faded = %s(mine - base), total = simd_sum(faded * alls[its]), share = total == 0.0f ? 0.0f : faded / total;", f.exp())
-	if f.parts > 1 || results.o != "" {
-		f.line("float o[%d];", elements)
-		f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = 0.0f;", elements)
-		f.line("UNROLL for (int s = 0; s < %d; s++) {", f.simds)
-		f.line("const float times = simd_shuffle(share, ushort(s));")
-		f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = fma(times, sums[((s * %d + r) * %[1]d + e) * %[3]d + int(lane)], o[e]);", elements, f.rows, simdWidth)
+	f.line("float o[%d];", elements)
+	f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = 0.0f;", elements)
+	f.line("UNROLL for (int s = 0; s < %d; s++) {", f.simds)
+	f.line("const float times = simd_shuffle(share, ushort(s));")
+	f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = fma(times, sums[((s * %d + r) * %[1]d + e) * %[3]d + int(lane)], o[e]);", elements, f.rows, simdWidth)
+	f.line("}")
+	lse := fmt.Sprintf("total == 0.0f ? -INFINITY : high%s + op_log(total)", natural)
+	switch {
+	case f.joins:
+		f.line("if (active == 1) {")
+		f.put("all_", results, "o[e]", lse)
+		f.line("} else {")
+		f.put("", attentionResults{o: "float", lse: true}, "o[e]", lse)
 		f.line("}")
-		f.line("UNROLL for (int e = 0; e < %d; e++) {", elements)
+	case f.parts > 1:
+		f.put("", attentionResults{o: "float", lse: true}, "o[e]", lse)
+	default:
+		f.put("", results, "o[e]", lse)
+	}
+	f.line("}")
+}
+
+// put stores what the simdgroup has of row r.
+func (f *fewText) put(prefix string, results attentionResults, o, lse string) {
+	if results.o != "" {
+		f.line("UNROLL for (int e = 0; e < %d; e++) {", f.each*f.pieces)
 		f.line("const int d = %s;", f.column())
-		f.line("if (d < depth) o_to[r * depth + d] = %s(o[e]);", map[bool]string{true: "float", false: results.o}[f.parts > 1])
+		f.line("if (d < depth) %so_to[r * depth + d] = %s(%s);", prefix, results.o, o)
 		f.line("}")
 	}
-	if f.parts > 1 || results.lse {
-		f.line("if (lane == 0) lse_to[r] = total == 0.0f ? -INFINITY : high%s + op_log(total);", natural)
+	if results.lse {
+		f.line("if (lane == 0) %slse_to[r] = %s;", prefix, lse)
 	}
+}
+
+// joinParts has the last threadgroup that arrives add the parts up, in their order: bits do not depend on
+// which one is the last. A few parts are loaded at once. On Apple's GPUs nothing orders what threadgroups of
+// one dispatch write and read, and a second one joins the parts.
+func (f *fewText) joinParts(results attentionResults) {
+	elements, most := f.each*f.pieces, min(mostFewJoined, ceilPower(f.parts))
+	f.line("if (active == 1) return; // uniform: all threads know how many parts there are")
+	f.line("threadgroup_barrier(mem_flags::mem_device);")
+	f.line("if (at.x == 0) last_one[0] = last_to_arrive(arrived, uint(active));")
+	f.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	f.line("if (!last_one[0]) return; // uniform: all threads read one answer")
+	f.line("for (int r = int(simd); r < %d; r += %d) {", f.rows, f.simds)
+	f.line("float high = -INFINITY, total = 0.0f, o[%d];", elements)
+	f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = 0.0f;", elements)
+	f.line("for (int p = 0; p < active; p += %d) {", most)
+	f.line("float lse[%d], v[%d];", most, most*elements)
+	f.line("UNROLL for (int n = 0; n < %d; n++) {", most)
+	f.line("const %s part = min(p + n, active - 1) * count + row + r;", f.index)
+	f.line("lse[n] = a.lse[part];")
+	f.line("UNROLL for (int e = 0; e < %d; e++) v[%[1]d * n + e] = a.o[part * depth + min(%s, int(depth) - 1)];", elements, f.column())
+	f.line("}")
+	f.line("simdgroup_barrier(mem_flags::mem_none);")
+	f.line("float top = high;")
+	f.line("UNROLL for (int n = 0; n < %d; n++) {", most)
+	f.line("if (p + n >= active) lse[n] = -INFINITY;")
+	f.line("top = op_max(top, lse[n]);")
+	f.line("}")
+	f.line("const float base = top == -INFINITY ? 0.0f : top, fade = op_exp(high - base);")
+	f.line("total *= fade;")
+	f.line("UNROLL for (int e = 0; e < %d; e++) o[e] *= fade;", elements)
+	f.line("UNROLL for (int n = 0; n < %d; n++) {", most)
+	f.line("const float w = op_exp(lse[n] - base);")
+	f.line("total += w;")
+	f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = fma(w, v[%[1]d * n + e], o[e]);", elements)
+	f.line("}")
+	f.line("high = top;")
+	f.line("}")
+	f.line("const float share = total == 0.0f ? 0.0f : 1.0f / total;")
+	f.put("all_", results, "o[e] * share", "high == -INFINITY ? high : high + op_log(total)")
 	f.line("}")
 }
 
