@@ -19,8 +19,8 @@ import (
 // For scores the lanes share the width, eight elements each. Each addition across lanes is of half as many
 // sums as the one before, which leaves a lane the scores of one row, and its exponentials are made once.
 // Weights go to all lanes by threadgroup memory: for results each has some elements of the depth and adds
-// over all keys, so that no sums of rows have to meet. A thread has 100 registers at a width of 64; seven
-// rows are 14 operations an element.
+// over all keys, so that no sums of rows have to meet. NVRTC gives a thread 128 registers at a width of 64;
+// seven rows are 14 operations an element.
 const (
 	mostFewQueries = 8
 	fewElements    = 8       // of a key, that a thread has
@@ -78,8 +78,10 @@ func (a *attentionText) few(limits Limits) *fewText {
 	if a.Window > 0 {
 		keys = min(keys, a.Window+a.tq)
 	}
-	f.parts = max(1, min(mostKeyPart, cores/(a.b*a.hk), keys/f.tile()))
-	f.joins = f.parts > 1 && limits.Family == NVIDIA
+	f.parts = max(1, min(cores/(a.b*a.hk), keys/f.tile()))
+	if f.joins = f.parts > 1 && limits.Family == NVIDIA; !f.joins {
+		f.parts = min(f.parts, mostKeyPart)
+	}
 	return f
 }
 
@@ -102,7 +104,10 @@ func (f *fewText) write(k *Kernel) {
 		results.declare(f.text, "all_o", "all_lse")
 		f.member("device atomic_uint*", "arrived", Field{Kind: Table, Size: 8})
 		k.Table = make([]byte, 4*f.b*f.hk)
-		fallthrough
+		lse := 4 * f.b * f.hk * f.parts * f.rows * f.wide()
+		f.member("device float*", "o", Field{Kind: Scratch, Size: 8})
+		f.member("device float*", "lse", Field{Kind: Scratch, Size: 8, At: lse})
+		k.Scratch = lse + lse/f.wide()
 	default:
 		k.Scratch = f.declareParts(f.text, f.parts)
 	}
@@ -211,12 +216,15 @@ func (f *fewText) declareAt(results attentionResults) {
 		declare("", results, "row")
 		return
 	}
-	f.line("const %s count = a.count;", f.index)
-	declare("", attentionResults{o: "float", lse: true}, fmt.Sprintf("(%s(group.z) * count + row)", f.index))
-	if f.joins {
+	if f.joins { // the parts of a row of heads lie side by side, at places that the text knows
+		f.line("const %[1]s turn = b * a.hk + kh;", f.index)
+		f.line("device float* o_to = a.o + (turn * %d + %s(group.z)) * %d;", f.parts, f.index, f.rows*f.wide())
+		f.line("device float* lse_to = a.lse + (turn * %d + %s(group.z)) * %d;", f.parts, f.index, f.rows)
+		f.line("device atomic_uint* arrived = a.arrived + turn;")
 		declare("all_", results, "row")
-		f.line("device atomic_uint* arrived = a.arrived + (b * a.hk + kh);")
+		return
 	}
+	declare("", attentionResults{o: "float", lse: true}, fmt.Sprintf("(%s(group.z) * a.count + row)", f.index))
 }
 
 // looksUp finds where the simdgroup's keys lie.
@@ -404,7 +412,8 @@ func (f *fewText) store(results attentionResults) {
 		f.line("if (active == 1) {")
 		f.put("all_", results, "o[e]", lse)
 		f.line("} else {")
-		f.put("", attentionResults{o: "float", lse: true}, "o[e]", lse)
+		f.line("UNROLL for (int e = 0; e < %d; e++) o_to[(r * %[1]d + e) * %d + int(lane)] = o[e];", elements, simdWidth)
+		f.line("if (lane == 0) lse_to[r] = %s;", lse)
 		f.line("}")
 	case f.parts > 1:
 		f.put("", attentionResults{o: "float", lse: true}, "o[e]", lse)
@@ -440,19 +449,20 @@ func (f *fewText) joinParts(results attentionResults) {
 	f.line("for (int r = int(simd); r < %d; r += %d) {", f.rows, f.simds)
 	f.line("float high = -INFINITY, total = 0.0f, o[%d];", elements)
 	f.line("UNROLL for (int e = 0; e < %d; e++) o[e] = 0.0f;", elements)
+	f.line("device const float* from_o = a.o + turn * %d + r * %d + int(lane);", f.parts*f.rows*f.wide(), f.wide())
+	f.line("device const float* from_lse = a.lse + turn * %d + r;", f.parts*f.rows)
 	f.line("for (int p = 0; p < active; p += %d) {", most)
 	f.line("float lse[%d], v[%d];", most, most*elements)
 	f.line("UNROLL for (int n = 0; n < %d; n++) {", most)
-	f.line("const %s part = min(p + n, active - 1) * count + row + r;", f.index)
-	f.line("lse[n] = a.lse[part];")
-	f.line("UNROLL for (int e = 0; e < %d; e++) v[%[1]d * n + e] = a.o[part * depth + min(%s, int(depth) - 1)];", elements, f.column())
+	f.line("const bool there = p + n < active;")
+	f.line("lse[n] = there ? from_lse[n * %d] : -INFINITY;", f.rows)
+	f.line("UNROLL for (int e = 0; e < %d; e++) v[%[1]d * n + e] = there ? from_o[n * %d + e * %d] : 0.0f;", elements, f.rows*f.wide(), simdWidth)
 	f.line("}")
+	f.line("from_o += %d;", most*f.rows*f.wide())
+	f.line("from_lse += %d;", most*f.rows)
 	f.line("simdgroup_barrier(mem_flags::mem_none);")
 	f.line("float top = high;")
-	f.line("UNROLL for (int n = 0; n < %d; n++) {", most)
-	f.line("if (p + n >= active) lse[n] = -INFINITY;")
-	f.line("top = op_max(top, lse[n]);")
-	f.line("}")
+	f.line("UNROLL for (int n = 0; n < %d; n++) top = op_max(top, lse[n]);", most)
 	f.line("const float base = top == -INFINITY ? 0.0f : top, fade = op_exp(high - base);")
 	f.line("total *= fade;")
 	f.line("UNROLL for (int e = 0; e < %d; e++) o[e] *= fade;", elements)
