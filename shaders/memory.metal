@@ -29,6 +29,12 @@ template <typename T, typename R> inline void load4(device const T* from, thread
 	x[3] = R(loaded(T(v.w)));
 }
 
+template <typename T, typename R> inline void load2(device const T* from, thread R (&x)[2]) {
+	const vec<T, 2> v = *(device const vec<T, 2>*)from;
+	x[0] = R(loaded(T(v.x)));
+	x[1] = R(loaded(T(v.y)));
+}
+
 // load8 is load4 of eight elements of 16 bits.
 template <typename T, typename R> inline void load8(device const T* from, thread R (&x)[8]) {
 	const uint4 v = *(device const uint4*)from;

@@ -250,6 +250,16 @@ CHECK_ATOMICS(device)
 CHECK_ATOMICS(threadgroup)
 #endif
 
+// last_to_arrive is that of cuda.h, which Metal does not have. It stops at a count that was not left at 0.
+inline bool last_to_arrive(volatile device atomic<unsigned>* count, unsigned of) {
+	unsigned* p = (unsigned*)(__UINTPTR_TYPE__)count;
+	const unsigned before = __atomic_fetch_add(p, 1u, __ATOMIC_ACQ_REL);
+	if (before >= of) __builtin_trap();
+	if (before + 1 < of) return false;
+	__atomic_store_n(p, 0u, __ATOMIC_RELAXED);
+	return true;
+}
+
 // simdgroup_matrix: each thread has two neighbours of a row, in the layout that Apple's GPUs use.
 
 template <class T, int R, int C> struct simdgroup_matrix {

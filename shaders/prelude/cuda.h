@@ -348,6 +348,14 @@ template <class T> struct atomic { T value; };
 MSL_ATOMICS(int, "s32")
 MSL_ATOMICS(uint, "u32")
 
+// last_to_arrive counts threadgroups, of which one thread asks, and says whether this is the last of so many: what the others
+// wrote before a barrier is then there for it to read. It leaves the count at 0.
+MSL_INLINE bool last_to_arrive(volatile atomic<uint>* count, uint of) {
+	uint before;
+	asm volatile("atom.acq_rel.gpu.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(&count->value), "r"(of - 1) : "memory");
+	return before == of - 1;
+}
+
 // simdgroup_matrix: each thread has two neighbours of a row, where Apple's GPUs have them.
 
 template <class T, int R, int C> struct simdgroup_matrix {

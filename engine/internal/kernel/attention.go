@@ -46,7 +46,7 @@ import (
 // Few rows, as in decoding, read each key for a few operations: memory is the limit. They have one simdgroup
 // a threadgroup, and where these are too few to fill the device, the keys are split into parts, each for a
 // threadgroup of its own. A second dispatch joins the parts by their logsumexps. Those to keys in pages have
-// a text of their own, see attention_few.go.
+// a text of their own, see attention_few.go: on NVIDIA's GPUs the last of its threadgroups joins the parts.
 
 const (
 	stripRows   = 16  // of a simdgroup

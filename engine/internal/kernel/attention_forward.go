@@ -36,7 +36,7 @@ func (a *attentionText) forward(k *Kernel) {
 	if parts > 1 {
 		k.Scratch = a.declareParts(a.text, parts)
 	} else {
-		results.declare(a.text)
+		results.declare(a.text, "o", "lse")
 	}
 	a.lengths()
 	a.constant("rows", rows)
@@ -163,9 +163,9 @@ func (a *attentionText) attentionResults() attentionResults {
 	return r
 }
 
-func (r attentionResults) declare(t *text) {
+func (r attentionResults) declare(t *text, names ...string) {
 	for _, o := range r.outputs {
-		t.pointer("", []string{"o", "lse"}[o.Value.Result], o.DType, o.Buf, 0)
+		t.pointer("", names[o.Value.Result], o.DType, o.Buf, 0)
 	}
 }
 
@@ -186,9 +186,7 @@ func (a *attentionText) join(parts int, limits Limits) Dispatch {
 	results := a.attentionResults()
 	t := newText(a.g, a.index == "long")
 	a.declareParts(t, parts)
-	for _, o := range results.outputs {
-		t.pointer("", []string{"all_o", "all_lse"}[o.Value.Result], o.DType, o.Buf, 0)
-	}
+	results.declare(t, "all_o", "all_lse")
 	t.constant("depth", a.dv)
 	t.constant("parts", parts)
 	perGroup, pieces := max(1, min(rowThreads, limits.Threads)/simdWidth), (a.dv+simdWidth-1)/simdWidth

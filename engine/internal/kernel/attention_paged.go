@@ -24,7 +24,7 @@ func pagedAttention(g *backend.Group, k *Kernel) {
 	switch a := newPaged(g, k.limits); {
 	case a.b*a.hq*a.tq == 0:
 	case a.isFew():
-		a.few(k)
+		a.few(k.limits).write(k)
 	default:
 		a.forward(k)
 	}

@@ -32,7 +32,7 @@ import (
 type Kernel struct {
 	Dispatches []Dispatch // in order; none if there is nothing to compute
 	Scratch    int        // bytes of workspace that they share
-	Table      []byte     // numbers that the texts look up; empty if there are none
+	Table      []byte     // numbers that the texts look up, or counts that they leave as they found them; empty if there are none
 	// Fault is what a report of an index that is out of range means; nil if there can be none. The position
 	// is that in the tensor of indices, in C order; known says whether the value there is.
 	Fault func(position uint32, value int64, known bool) error
