@@ -234,7 +234,8 @@ func (p *replay) run(now *invocation) []Tensor {
 	return made[:p.results:p.results]
 }
 
-// handles returns a list of n tensors, and the box for the first: one object if it is the only one, as mostly.
+// handles returns a list of n tensors, and the box for the first: one object if it is the only one, as
+// mostly.
 func handles(n int) (list []Tensor, first *box.Box) {
 	if n == 1 {
 		one := new(struct {
