@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/few"
 )
 
 // Compile returns a function that does what f does without running f's Go code each time: f is run once for
@@ -80,7 +81,7 @@ func (c *compiled) call(args ...Tensor) []Tensor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := &c.now
-	defer clear(now.args)
+	defer few.Clear(now.args)
 	now.args = slices.Grow(now.args[:0], len(args))[:len(args)]
 	for i, t := range args {
 		n := t.real("compile")

@@ -285,7 +285,7 @@ func hostBytes(n *ir.Node) []byte {
 		check("read", dev.Download(scope.Context(), out, n.Value(), l.Offset*size))
 		return out
 	}
-	first, last := span(l)
+	first, last := span(*l)
 	raw := make([]byte, (last-first+1)*size)
 	check("read", dev.Download(scope.Context(), raw, n.Value(), first*size))
 	shape, stride := append([]int{1, 1}, l.Shape...), append([]int{0, 0}, l.Stride...)

@@ -119,7 +119,7 @@ func shownValues(n *ir.Node, shown [][]int) []byte {
 	if ir.Size(n.Shape) == 0 {
 		return nil
 	}
-	r := reader{n: n, shown: shown, layout: n.Value().Layout}
+	r := reader{n: n, shown: shown, layout: *n.Value().Layout}
 	r.axis(0, r.layout.Offset)
 	return r.out
 }

@@ -37,7 +37,7 @@ type argument struct {
 	dev    ir.Device
 	dtype  dtype.Type
 	stored bool
-	layout ir.Layout
+	layout *ir.Layout
 }
 
 func argumentOf(n *ir.Node) argument {
@@ -51,7 +51,7 @@ func argumentOf(n *ir.Node) argument {
 // is says whether n is such an argument.
 func (a *argument) is(n *ir.Node) bool {
 	d := n.Value()
-	return a.dev == n.Dev && a.dtype == n.DType && a.stored == (d != nil) && (d == nil || sameLayout(&a.layout, &d.Layout))
+	return a.dev == n.Dev && a.dtype == n.DType && a.stored == (d != nil) && (d == nil || sameLayout(a.layout, d.Layout))
 }
 
 // An output is a value that the plan computes, or a leaf as it is.
@@ -140,7 +140,7 @@ func (p *replay) takes(args []*ir.Node) bool {
 }
 
 func sameLayout(a, b *ir.Layout) bool {
-	return a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Stride, b.Stride)
+	return a == b || a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Stride, b.Stride)
 }
 
 // bind looks up the leaves' values. It returns false if the layout of one of them is not that of the trace.
@@ -204,7 +204,7 @@ func (p *replay) run(now *invocation) []Tensor {
 	check("eval", err)
 	failed = false
 	stored := p.stored
-	made := make([]Tensor, len(p.outs)-len(p.sets))
+	made, b := handles(len(p.outs) - len(p.sets))
 	for i := range p.outs {
 		o := &p.outs[i]
 		var d *ir.Data
@@ -213,14 +213,17 @@ func (p *replay) run(now *invocation) []Tensor {
 		} else {
 			d, stored = stored[0], stored[1:]
 		}
-		switch {
-		case i < p.results:
-			made[i] = on(box.Holding(o.dev, o.DType, d))
-		case i < p.results+len(p.sets):
-			p.sets[i-p.results].Become(d)
-		default:
-			made[i-len(p.sets)] = on(box.Holding(o.dev, o.DType, d))
+		to := i
+		if i >= p.results {
+			if to -= len(p.sets); to < p.results {
+				p.sets[i-p.results].Become(d)
+				continue
+			}
 		}
+		if to > 0 {
+			b = new(box.Box)
+		}
+		made[to] = on(b.Hold(o.dev, o.DType, d))
 	}
 	rest := made[p.results:]
 	for _, c := range p.after {
@@ -229,6 +232,19 @@ func (p *replay) run(now *invocation) []Tensor {
 		rest = rest[c.count:]
 	}
 	return made[:p.results:p.results]
+}
+
+// handles returns a list of n tensors, and the box for the first: one object if it is the only one, as
+// mostly.
+func handles(n int) (list []Tensor, first *box.Box) {
+	if n == 1 {
+		one := new(struct {
+			list [1]Tensor
+			box  box.Box
+		})
+		return one.list[:], &one.box
+	}
+	return make([]Tensor, n), new(box.Box)
 }
 
 // compute runs the stages. The last ones change parameters: after the first of them none is stopped.

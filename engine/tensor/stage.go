@@ -11,13 +11,14 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/plan"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/few"
 )
 
 // A stage is the part of a replay that one device computes in one run of a plan.
 type stage struct {
 	plan    *plan.Captured
 	leaves  []origin
-	layouts []ir.Layout                   // of the leaves
+	layouts []*ir.Layout                  // of the leaves
 	kept    []bool                        // whether an output becomes the value of the leaf's box
 	numbers []func(*invocation) ir.Scalar // nil for a constant that stays
 	moves   []*moved                      // of what it computes
@@ -54,7 +55,7 @@ func (p *replay) stageOf(tr *trace, compute []*ir.Node) *stage {
 		if !ok {
 			fail("compile", "got a function that computes with %v, which it got neither as an argument nor by a handle", n)
 		}
-		layout := ir.Contiguous(n.Shape)
+		layout := new(ir.Contiguous(n.Shape))
 		if from.moved == nil {
 			layout = n.Value().Layout
 		}
@@ -135,7 +136,7 @@ func (s *stage) bind(args []*ir.Node) bool {
 		if s.data[i] = d; s.kept[i] {
 			s.nodes[i] = n
 		}
-		if from.box != nil && !sameLayout(&d.Layout, &s.layouts[i]) { // takes has looked at arguments
+		if from.box != nil && !sameLayout(d.Layout, s.layouts[i]) { // takes has looked at arguments
 			return false
 		}
 	}
@@ -192,9 +193,9 @@ func (s *stage) forget(giveBack bool) {
 			d.Buf.(*backend.Block).Release()
 		}
 	}
-	clear(s.data)
-	clear(s.nodes)
-	clear(s.got)
+	few.Clear(s.data)
+	few.Clear(s.nodes)
+	few.Clear(s.got)
 }
 
 // differs says what another trace's stage does differently, or "".

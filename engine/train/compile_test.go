@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/data"
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -157,7 +158,19 @@ func adapted(t testing.TB) (*llm.Model, []nn.Param) {
 
 // A replayed step leaves the collector little to do.
 func TestCompiledStepAllocatesLittle(t *testing.T) {
+	for _, compute := range []dtype.Type{dtype.F32, dtype.BF16} {
+		t.Run(compute.String(), func(t *testing.T) {
+			if objects := objectsOfStep(t, compute); objects >= 100 && !race.Enabled {
+				t.Errorf("a replayed step allocates %.0f objects, want less than 100", objects)
+			}
+		})
+	}
+}
+
+// objectsOfStep is how many objects of Go's a replayed step makes that computes in a type.
+func objectsOfStep(t *testing.T, compute dtype.Type) float64 {
 	m, params := adapted(t)
+	m.Config.Compute = compute
 	tokens, rows := 32, 2
 	if long.Tests() {
 		tokens, rows = 256, 4
@@ -184,10 +197,8 @@ func TestCompiledStepAllocatesLittle(t *testing.T) {
 		objects = min(objects, testing.AllocsPerRun(2, func() { steps(1) }))
 	}
 	t.Logf("%.0f objects a step", objects)
-	if objects >= 100 && !race.Enabled {
-		t.Errorf("a replayed step allocates %.0f objects, want less than 100", objects)
-	}
 	if run.history.Last() >= run.history.First() {
 		t.Error("it learnt nothing")
 	}
+	return objects
 }

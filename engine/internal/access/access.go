@@ -70,7 +70,7 @@ func Unwritten(dt dtype.Type, shape ...int) tensor.Tensor {
 	check("tensor", d.Lacks(dt))
 	buf, err := d.Reserve(ir.Size(shape) * dt.Size())
 	check("tensor", err)
-	return on(box.Holding(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(slices.Clone(shape))}))
+	return on(box.Holding(d, dt, &ir.Data{Buf: buf, Layout: new(ir.Contiguous(slices.Clone(shape)))}))
 }
 
 // Filled returns a new tensor on the default device whose bytes (C order, little endian) read gives: those

@@ -26,7 +26,7 @@ func Spread(t tensor.Tensor, by backend.Parts) {
 	dev, ctx := n.Dev.(*backend.Device), scope.Context()
 	block, err := dev.Spread(ctx, ir.Size(n.Shape)*size, by, func(at int, to []byte) error { return dev.Download(ctx, to, d, at) })
 	check("spread", err)
-	leaf := ir.NewLeaf(n.Dev, n.DType, &ir.Data{Buf: block, Layout: whole}, n.Name)
+	leaf := ir.NewLeaf(n.Dev, n.DType, &ir.Data{Buf: block, Layout: &whole}, n.Name)
 	leaf.Succeed(n)
 	box.Of(t).Succeed(n, leaf, 0)
 }
@@ -47,7 +47,7 @@ func filledInParts(by backend.Parts, dt dtype.Type, shape []int, read func(at in
 	if err != nil {
 		return t, err
 	}
-	return on(box.Holding(d, dt, &ir.Data{Buf: block, Layout: ir.Contiguous(slices.Clone(shape))})), nil
+	return on(box.Holding(d, dt, &ir.Data{Buf: block, Layout: new(ir.Contiguous(slices.Clone(shape)))})), nil
 }
 
 // fills says whether the elements of a layout fill its memory, in whatever order of the axes.

@@ -75,8 +75,9 @@ type Backend interface {
 // there: Free is not called for them.
 type CollectedAllocator interface {
 	Backend
-	// AllocCollected returns uninitialised memory, aligned to 64 bytes.
-	AllocCollected(bytes int) ir.Buffer
+	// AllocCollected returns uninitialised memory, aligned to 64 bytes, and the zero Block that is to have
+	// it: both may be parts of one object.
+	AllocCollected(bytes int) (*Block, ir.Buffer)
 }
 
 // Info describes a device.

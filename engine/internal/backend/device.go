@@ -18,7 +18,7 @@ type Device struct {
 	name      string
 	backend   Backend
 	memory    memory
-	collected func(n int) ir.Buffer // nil if all memory must be freed
+	collected func(n int) (*Block, ir.Buffer) // nil if all memory must be freed
 	small     small
 	host      bool         // the processor reads the memory directly
 	planned   atomic.Int64 // bytes of the largest plan that ran
@@ -130,7 +130,7 @@ func (b *Block) Raw() ir.Buffer { return b.raw }
 
 // Data returns a value that lies in b, for the goroutine that has allocated b: the first one takes no memory
 // of its own.
-func (b *Block) Data(layout ir.Layout, run ir.Run) *ir.Data {
+func (b *Block) Data(layout *ir.Layout, run ir.Run) *ir.Data {
 	d := &b.first
 	if d.Buf != nil {
 		d = &ir.Data{}
@@ -189,11 +189,15 @@ const smallBlock = 1 << 10
 type small struct {
 	sync.Mutex
 	list [8]ir.Buffer
-	next int // which of them makes room
+	next int          // which of them makes room
+	has  atomic.Int32 // how many there are
 }
 
 func (s *small) keep(raw ir.Buffer) {
 	s.Lock()
+	if s.list[s.next] == nil {
+		s.has.Add(1)
+	}
 	s.list[s.next] = raw
 	s.next = (s.next + 1) % len(s.list)
 	s.Unlock()
@@ -201,12 +205,16 @@ func (s *small) keep(raw ir.Buffer) {
 
 // take returns memory of so many bytes, or nil: what was kept last comes first.
 func (s *small) take(bytes int) ir.Buffer {
+	if s.has.Load() == 0 {
+		return nil
+	}
 	s.Lock()
 	defer s.Unlock()
 	for i := range s.list {
 		at := (s.next + len(s.list) - 1 - i) % len(s.list)
 		if raw := s.list[at]; raw != nil && raw.Bytes() == bytes {
 			s.list[at], s.next = nil, at
+			s.has.Add(-1)
 			return raw
 		}
 	}
@@ -221,10 +229,14 @@ func (d *Device) Alloc(n int) (*Block, error) {
 		return nil, err
 	}
 	if d.collected != nil && 0 <= n && n <= smallBlock {
-		b := &Block{dev: d, raw: d.small.take(n), bytes: n}
-		if b.raw == nil {
-			b.raw = d.collected(n)
+		var b *Block
+		raw := d.small.take(n)
+		if raw != nil {
+			b = new(Block)
+		} else {
+			b, raw = d.collected(n)
 		}
+		b.dev, b.raw, b.bytes = d, raw, n
 		b.holders.Store(1)
 		return b, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/shared"
 )
 
 // Frozen is why a tensor is left out of training that somebody froze.
@@ -40,7 +41,7 @@ func CauseOf(e interface{ cause() error }) error { return e.cause() }
 // A Box holds a node, and what packages of the engine keep with a tensor. That of a complex tensor holds two
 // boxes instead, of its real and its imaginary part.
 type Box struct {
-	node  atomic.Pointer[ir.Node]
+	node  shared.Pointer[ir.Node]
 	parts *[2]*Box
 	notes atomic.Pointer[sync.Map] // nil as long as nobody has any
 }
@@ -81,9 +82,13 @@ func New(n *ir.Node) *Box {
 	if n.DType.Complex() {
 		return Pair(New(n.Src[0]), New(n.Src[1]))
 	}
+	return new(Box).hold(n)
+}
+
+// hold gives a box that nobody has its first node.
+func (b *Box) hold(n *ir.Node) *Box {
 	n.Retain()
-	b := &Box{}
-	b.node.Store(n)
+	b.node.First(n)
 	if tr := Tracing(); tr != nil {
 		tr.Made(b)
 	} else if n.Handles() == 1 {
@@ -93,11 +98,14 @@ func New(n *ir.Node) *Box {
 }
 
 // Holding returns a box with a value that is there already.
-func Holding(dev ir.Device, dt dtype.Type, d *ir.Data) *Box {
+func Holding(dev ir.Device, dt dtype.Type, d *ir.Data) *Box { return new(Box).Hold(dev, dt, d) }
+
+// Hold makes a zero Box, which nobody has, one that Holding returns.
+func (b *Box) Hold(dev ir.Device, dt dtype.Type, d *ir.Data) *Box {
 	leaf := ir.NewLeaf(dev, dt, d, "")
 	backend.Note(leaf)
 	events.Given(leaf)
-	return New(leaf)
+	return b.hold(leaf)
 }
 
 // Leaf returns a box with a value of so many bytes, which write brings into new memory.
@@ -112,7 +120,7 @@ func Leaf(d *backend.Device, dt dtype.Type, shape []int, bytes int, name string,
 	if err != nil {
 		return nil, err
 	}
-	leaf := ir.NewLeaf(d, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, name)
+	leaf := ir.NewLeaf(d, dt, &ir.Data{Buf: buf, Layout: new(ir.Contiguous(shape))}, name)
 	backend.Note(leaf)
 	events.Given(leaf)
 	if tr := Tracing(); tr != nil {

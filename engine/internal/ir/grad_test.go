@@ -37,9 +37,9 @@ func TestGradErrors(t *testing.T) {
 	o := pick(build(Attention, Attr{Float: 1}, f32(1, 1, 4, 8), f32(1, 1, 4, 8), f32(1, 1, 4, 8), mask), 0)
 	x.Retain() // as a person's handle does
 	done := total(build(Exp, Attr{}, x))
-	done.SetValue(&Data{Buf: noBuffer{}, Layout: Contiguous(nil)})
+	done.SetValue(&Data{Buf: noBuffer{}, Layout: new(Contiguous(nil))})
 	again := mul(done, done)
-	again.SetValue(&Data{Buf: noBuffer{}, Layout: Contiguous(nil)})
+	again.SetValue(&Data{Buf: noBuffer{}, Layout: new(Contiguous(nil))})
 	for _, c := range []struct {
 		name   string
 		loss   *Node

@@ -60,7 +60,7 @@ func (l *lab) leaf(dt dtype.Type, shape []int, words []uint64) *ir.Node {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return ir.NewLeaf(l.dev, dt, &ir.Data{Buf: buf, Layout: ir.Contiguous(shape)}, "")
+	return ir.NewLeaf(l.dev, dt, &ir.Data{Buf: buf, Layout: new(ir.Contiguous(shape))}, "")
 }
 
 // floats is a parameter of f64.

@@ -17,7 +17,7 @@ func TestLongLoops(t *testing.T) {
 		for range steps {
 			y := mul(x, x)
 			y.Retain()
-			y.SetValue(&Data{Buf: noBuffer{}, Layout: Contiguous([]int{1})})
+			y.SetValue(&Data{Buf: noBuffer{}, Layout: new(Contiguous([]int{1}))})
 			if kept {
 				states = append(states, y)
 			} else if x != first {

@@ -69,7 +69,7 @@ const mostViews = 16
 
 func layoutOf(n *Node, views int) Layout {
 	if d := n.Value(); d != nil {
-		return d.Layout
+		return *d.Layout
 	}
 	if views == 0 || len(n.Src) == 0 {
 		return Contiguous(n.Shape)

@@ -132,7 +132,7 @@ func Number(dev Device, dt dtype.Type, v float64) *Node {
 // NewLeaf returns a node for data that is there already.
 func NewLeaf(dev Device, dt dtype.Type, data *Data, name string) *Node {
 	n := &Node{Op: Leaf, Attr: none, DType: dt, Shape: data.Layout.Shape, Dev: dev, Name: name, counted: true}
-	n.data.Store(data)
+	n.data.First(data)
 	n.note()
 	return n
 }

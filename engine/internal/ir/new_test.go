@@ -24,7 +24,7 @@ func leaf(dt dtype.Type, shape ...int) *Node {
 	if shape == nil {
 		shape = []int{}
 	}
-	return NewLeaf(dev, dt, &Data{Buf: noBuffer{}, Layout: Contiguous(shape)}, "")
+	return NewLeaf(dev, dt, &Data{Buf: noBuffer{}, Layout: new(Contiguous(shape))}, "")
 }
 
 func f32(shape ...int) *Node { return leaf(dtype.F32, shape...) }

@@ -18,6 +18,7 @@ import (
 	"weak"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/internal/shared"
 )
 
 // A Node is one value (or, for a few ops, a tuple of values) of the graph.
@@ -46,7 +47,7 @@ type Node struct {
 
 	lost    *record            // what the node has forgotten of how it was computed, nil for nothing
 	self    weak.Pointer[Node] // see weakly
-	data    atomic.Pointer[Data]
+	data    shared.Pointer[Data]
 	handles atomic.Int32 // of people: see Retain
 	readers atomic.Int32 // how often the node became another one's source
 }
@@ -92,7 +93,7 @@ func lacks(n *Node) error {
 // Data is a node's value in memory: a buffer, and how the elements lie in it.
 type Data struct {
 	Buf    Buffer
-	Layout Layout
+	Layout *Layout
 	Freed  bool // it was given back: there is no Buf, and no Layout
 	Run    Run  // what writes it; nil if that is done
 }
@@ -175,7 +176,7 @@ func (n *Node) Free() *Data {
 }
 
 // freed stands for the value of a node that was freed.
-var freed = &Data{Freed: true}
+var freed = &Data{Layout: &Layout{}, Freed: true}
 
 // FreeLast is Free and Release in one of a node that has a single handle and cannot be computed again; else
 // it does nothing and returns nil.

@@ -7,6 +7,9 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/internal/few"
 )
 
 // A Graph is what has to be computed for some outputs: their ancestors, down to nodes that have a value. It
@@ -76,10 +79,10 @@ func Walk(ctx context.Context, outs []*Node) *Graph {
 // Release lets later walks use g's memory. g and its slices must not be used afterwards.
 func (g *Graph) Release() {
 	w := g.walker
-	clear(g.Leaves)
-	clear(g.Holders)
-	clear(g.Moves)
-	clear(g.From)
+	few.Clear(g.Leaves)
+	few.Clear(g.Holders)
+	few.Clear(g.Moves)
+	few.Clear(g.From)
 	g.Nodes, g.Outs, g.Leaves, g.Holders, g.LeafOf = nil, g.Outs[:0], g.Leaves[:0], g.Holders[:0], g.LeafOf[:0]
 	g.Consts, g.ConstOf, g.Moves, g.From = g.Consts[:0], g.ConstOf[:0], g.Moves[:0], g.From[:0]
 	g.edges, g.first = g.edges[:0], g.first[:0]
@@ -121,8 +124,10 @@ func (p *numbering) reset() (kept bool) {
 		*p = numbering{}
 		return false
 	}
-	clear(p.at)
-	clear(p.list)
+	if len(p.at) > 0 {
+		clear(p.at)
+	}
+	few.Clear(p.list)
 	p.list = p.list[:0]
 	return true
 }
@@ -191,17 +196,16 @@ func (w *walker) add(n *Node, data *Data) {
 	leaf, number := int32(-1), int32(-1)
 	if data == nil && n.Op == To && len(n.Src) > 0 {
 		g.Moves, g.From = append(g.Moves, n), append(g.From, n.Src[0])
-		data = &Data{Layout: Contiguous(n.Shape)}
+		data = &Data{Layout: new(Contiguous(n.Shape))}
 	}
 	if data == freed {
-		data = &Data{Layout: Contiguous(n.Shape), Freed: true}
+		data = &Data{Layout: new(Contiguous(n.Shape)), Freed: true}
 	}
 	switch {
 	case data != nil:
 		leaf = int32(len(g.Leaves))
 		g.Leaves, g.Holders = append(g.Leaves, data), append(g.Holders, n)
-		w.hash.word(uint64(Leaf)<<8 | uint64(n.DType))
-		w.hash.layout(data.Layout)
+		w.hash.leaf(n.DType, data.Layout)
 	case n.Op == Const && n.Attr.Flags&Fixed == 0:
 		number = int32(len(g.Consts))
 		g.Consts = append(g.Consts, n.Attr.Value)
@@ -255,6 +259,22 @@ func (h *hash) word(x uint64) {
 
 func (h *hash) ints(list []int) {
 	h.word(uint64(len(list)))
+	h.words(list)
+}
+
+// plain says whether l is what Contiguous returns for its shape.
+func (l *Layout) plain() bool {
+	n := 1
+	for i := len(l.Shape) - 1; i >= 0; i-- {
+		if l.Stride[i] != n {
+			return false
+		}
+		n *= l.Shape[i]
+	}
+	return l.Offset == 0
+}
+
+func (h *hash) words(list []int) {
 	for _, x := range list {
 		h.word(uint64(x))
 	}
@@ -269,16 +289,27 @@ func (h *hash) floats(list []float64) {
 
 func (h *hash) text(s string) {
 	h.word(uint64(len(s)))
-	for _, c := range []byte(s) {
-		h.word(uint64(c))
+	for len(s) > 0 {
+		n, x := min(8, len(s)), uint64(0)
+		for _, c := range []byte(s[:n]) {
+			x = x<<8 | uint64(c)
+		}
+		h.word(x)
+		s = s[n:]
 	}
 }
 
-func (h *hash) layout(l Layout) {
-	h.ints(l.Shape)
-	for _, s := range l.Stride {
-		h.word(uint64(s))
+// leaf adds a value of that type that lies so.
+func (h *hash) leaf(dt dtype.Type, l *Layout) {
+	first := uint64(Leaf)<<8 | uint64(dt) | uint64(len(l.Shape))<<16
+	if l.plain() {
+		h.word(first)
+		h.words(l.Shape)
+		return
 	}
+	h.word(first | 1<<63)
+	h.words(l.Shape)
+	h.words(l.Stride)
 	h.word(uint64(l.Offset))
 }
 

@@ -29,7 +29,7 @@ func TestKey(t *testing.T) {
 		{"another shape", base, key(chain(f32(3, 2), 0.5)), false},
 		{"another dtype", key(x), key(i64(2, 3)), false},
 		{"another layout", key(build(Exp, Attr{}, x)), key(build(Exp, Attr{}, NewLeaf(dev, dtype.F32,
-			&Data{Buf: noBuffer{}, Layout: Contiguous([]int{3, 2}).Permute([]int{1, 0})}, ""))), false},
+			&Data{Buf: noBuffer{}, Layout: new(Contiguous([]int{3, 2}).Permute([]int{1, 0}))}, ""))), false},
 		{"another axis", key(rows(0)), key(rows(1)), false},
 		{"a source twice", key(twice), key(build(Add, Attr{}, x, f32(2, 3))), false},
 		{"fixed numbers", key(build(Mul, Attr{}, x, fixed(dev, dtype.F32, 2))), key(build(Mul, Attr{}, x, fixed(dev, dtype.F32, 3))), false},
@@ -60,7 +60,7 @@ func TestWalk(t *testing.T) {
 	if g.Nodes[g.Outs[0]] != z || g.Nodes[g.Outs[1]] != y {
 		t.Errorf("outputs are at %v", g.Outs)
 	}
-	y.SetValue(&Data{Buf: noBuffer{}, Layout: Contiguous(y.Shape)})
+	y.SetValue(&Data{Buf: noBuffer{}, Layout: new(Contiguous(y.Shape))})
 	if g := Walk(t.Context(), []*Node{z}); len(g.Nodes) != 4 || len(g.Leaves) != 1 || y.Src != nil {
 		t.Errorf("after y was evaluated: got %d nodes and %d leaves, want 4 and 1", len(g.Nodes), len(g.Leaves))
 	}

@@ -31,6 +31,7 @@ type plan struct {
 	bytes   int64   // of the blocks and the arena
 	steps   int     // that it took to make the plan
 	outs    []output
+	key     planKey
 	used    uint64    // when, by the clock of the device's plans
 	states  sync.Pool // of *state
 }

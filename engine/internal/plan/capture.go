@@ -10,13 +10,12 @@ import (
 // A Captured is the plan of a graph that was thrown away: it runs with other leaves and constants of the same
 // structure.
 type Captured struct {
-	Leaves  []*ir.Node // whose values a run needs, in this order
-	Consts  []*ir.Node // and whose numbers
-	Key     [16]byte   // that of the walk: equal for graphs that are the same work
-	plan    *plan
-	origins [][]ir.Origin // of the plan's launches
-	reused  bool          // the plan was there before, or has run
-	in      inputs
+	Leaves []*ir.Node // whose values a run needs, in this order
+	Consts []*ir.Node // and whose numbers
+	Key    [16]byte   // that of the walk: equal for graphs that are the same work
+	plan   *plan
+	reused bool // the plan was there before, or has run
+	in     inputs
 }
 
 // Prepare builds the plan of an evaluation of outs, all of one device, which will not be asked for itself:
@@ -47,7 +46,7 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Captured{reused: reused, origins: p.originsIn(w), Key: w.Key, plan: p, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
+	c := &Captured{reused: reused, Key: w.Key, plan: p, in: inputs{origins: p.originsIn(w), state: p.newState()}, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
 	for i, n := range w.Nodes {
 		if leaf := w.LeafOf[i]; leaf >= 0 {
 			c.Leaves[leaf] = n
@@ -64,8 +63,10 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 // The value of an output that lies in the memory of that leaf is the leaf's own Data.
 func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
 	records := events.Of(ctx)
-	c.in = inputs{records: records, asked: records.Now(), origins: c.origins, leaves: leaves, consts: consts, nodes: nodes, keep: keep}
+	in := &c.in
+	in.records, in.asked = records, records.Now()
+	in.leaves, in.consts, in.nodes, in.keep = leaves, consts, nodes, keep
 	reused := c.reused
 	c.reused = true
-	return c.plan.execute(ctx, &c.in, reused, result)
+	return c.plan.execute(ctx, in, reused, result)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/few"
 )
 
 // A state is what one run of a plan fills in; it is kept and used again.
@@ -19,6 +20,7 @@ type state struct {
 	claim  *backend.Claim // of that memory; nil if there is none
 	arena  ir.Buffer
 	times  []time.Duration
+	ran    events.Run // what of it somebody traces is for one run
 }
 
 func (p *plan) newState() *state {
@@ -41,6 +43,7 @@ type inputs struct {
 	graph   *ir.Graph       // the walk; nil for a captured plan
 	origins [][]ir.Origin   // of a captured plan
 	keep    []int           // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
+	state   *state          // of a captured plan: its own
 }
 
 // name is what an error calls a leaf.
@@ -58,10 +61,11 @@ func (p *plan) execute(ctx context.Context, in *inputs, reused bool, result func
 	if err := in.retain(); err != nil {
 		return err
 	}
-	defer in.release()
-	s := p.states.Get().(*state)
-	defer p.release(s)
-	defer p.endClaims(s)
+	s := in.state
+	if s == nil {
+		s = p.states.Get().(*state)
+	}
+	defer p.end(s, in) // one, which costs less than several
 	if err := p.bind(s, in); err != nil {
 		return err
 	}
@@ -74,7 +78,8 @@ func (p *plan) execute(ctx context.Context, in *inputs, reused bool, result func
 		return err
 	}
 	p.flies(ctx, s, in)
-	ran := events.Run{Work: p.work, Times: times, Reused: reused}
+	ran := &s.ran
+	ran.Work, ran.Times, ran.Reused = p.work, times, reused
 	if records.Tracing() {
 		ran.Began, ran.Planned, ran.Ended, ran.Stack, ran.Origins = in.asked, s.table.Began, s.table.Ended, ir.Stack(ctx), p.originsOf(in)
 		if ran.Ended == 0 {
@@ -84,7 +89,7 @@ func (p *plan) execute(ctx context.Context, in *inputs, reused bool, result func
 			ran.Planned = ran.Ended
 		}
 	}
-	records.Ran(&ran)
+	records.Ran(ran)
 	p.markReplaced(s, in)
 	p.endClaims(s)
 	for i := range p.outs {
@@ -210,14 +215,14 @@ func (p *plan) data(s *state, in *inputs, i int) *ir.Data {
 		s.given[o.source.index] = true
 	}
 	if o.source.kind == fromLeaf || s.reuses[o.source.index] { // others have b, too
-		return &ir.Data{Buf: b, Layout: o.layout, Run: run}
+		return &ir.Data{Buf: b, Layout: &o.layout, Run: run}
 	}
-	return b.Data(o.layout, run)
+	return b.Data(&o.layout, run)
 }
 
-// release takes the state back, and lets go of all memory. Outputs that became values have holders of their
-// own.
-func (p *plan) release(s *state) {
+// end takes the state back, and lets go of all memory. Outputs that became values have holders of their own.
+func (p *plan) end(s *state, in *inputs) {
+	p.endClaims(s)
 	if s.arena != nil {
 		p.dev.GiveBack(s.arena)
 	}
@@ -228,7 +233,13 @@ func (p *plan) release(s *state) {
 		}
 		s.blocks[i], s.given[i] = nil, false
 	}
-	clear(s.table.Bufs)
+	few.Clear(s.table.Bufs)
 	s.table.Reset()
-	p.states.Put(s)
+	if in.records.Tracing() {
+		s.ran = events.Run{}
+	}
+	in.release()
+	if in.state == nil {
+		p.states.Put(s)
+	}
 }

@@ -27,4 +27,5 @@ func Forget() {
 	cache.Lock()
 	defer cache.Unlock()
 	cache.devices = nil
+	cache.last.Store(nil)
 }

@@ -78,7 +78,7 @@ type settings struct {
 func buildGraph(watch *watch, w *ir.Graph, s settings) *graph {
 	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}, parts: map[int][]int{}, pieces: map[int][]int{}}
 	for _, d := range w.Leaves {
-		g.leaves = append(g.leaves, d.Layout)
+		g.leaves = append(g.leaves, *d.Layout)
 	}
 	ids := make([]int, len(w.Nodes))
 	for i, n := range w.Nodes {

@@ -263,7 +263,7 @@ func (p *plan) diagnoseNodes(ctx context.Context, w *ir.Graph, nodes []int32) er
 			return nil
 		}
 		defer b.Release()
-		f, err := p.lookAt(ctx, backend.Slice{Buf: b.Raw()}, n.Type(), d.Layout)
+		f, err := p.lookAt(ctx, backend.Slice{Buf: b.Raw()}, n.Type(), *d.Layout)
 		if err != nil {
 			return nil
 		}

@@ -78,7 +78,7 @@ func leafOf(t *testing.T, dev *backend.Device, dt dtype.Type, shape ...int) *ir.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ir.NewLeaf(dev, dt, &ir.Data{Buf: block, Layout: ir.Contiguous(shape)}, "")
+	return ir.NewLeaf(dev, dt, &ir.Data{Buf: block, Layout: new(ir.Contiguous(shape))}, "")
 }
 
 func node(t *testing.T, op ir.Op, attr ir.Attr, src ...*ir.Node) *ir.Node {

@@ -84,7 +84,7 @@ func Move(ctx context.Context, to ir.Device, t ir.Type, d *ir.Data) (*ir.Data, e
 		}
 		return nil, err
 	}
-	return &ir.Data{Buf: block, Layout: ir.Contiguous(t.Shape)}, nil
+	return &ir.Data{Buf: block, Layout: new(ir.Contiguous(t.Shape))}, nil
 }
 
 // gather lays the elements of a value side by side, on its own device.

@@ -82,8 +82,10 @@ type planKey struct {
 
 var cache struct {
 	sync.Mutex
-	devices       map[*backend.Device]*plans
-	built, reused int
+	devices map[*backend.Device]*plans
+	built   int
+	reused  atomic.Int64
+	last    atomic.Pointer[plan] // the one that was used last, which a loop finds without the lock
 }
 
 // CacheStats returns how many plans there are, how often one was used again, and how many were built.
@@ -93,7 +95,7 @@ func CacheStats() (kept, reused, built int) {
 	for _, p := range cache.devices {
 		kept += len(p.byKey)
 	}
-	return kept, cache.reused, cache.built
+	return kept, int(cache.reused.Load()), cache.built
 }
 
 // Run evaluates the nodes, all of one device: afterwards each has its Data. Nodes that have it already cost
@@ -172,6 +174,10 @@ func walk(ctx context.Context, outs []*ir.Node) (*backend.Device, *ir.Graph, err
 // take long.
 func find(ctx context.Context, dev *backend.Device, w *ir.Graph) (p *plan, reused bool, err error) {
 	key := planKey{w.Key, Fused(ctx), TF32(ctx)}
+	if p := cache.last.Load(); p != nil && p.dev == dev && p.key == key {
+		cache.reused.Add(1)
+		return p, true, nil
+	}
 	all, p := plansOf(dev, key)
 	if p != nil {
 		return p, true, nil
@@ -200,7 +206,8 @@ func plansOf(dev *backend.Device, key planKey) (*plans, *plan) {
 	p := all.byKey[key]
 	if p != nil {
 		p.used = all.clock
-		cache.reused++
+		cache.last.Store(p)
+		cache.reused.Add(1)
 	}
 	return all, p
 }
@@ -237,6 +244,7 @@ func (all *plans) keep(key planKey, p *plan) {
 		}
 		delete(all.byKey, oldest)
 	}
-	p.used = all.clock
+	p.used, p.key = all.clock, key
 	all.byKey[key] = p
+	cache.last.Store(p)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/checked"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/few"
 	"github.com/mcs-notebook/mcs/internal/machine"
 	"github.com/mcs-notebook/mcs/internal/ticks"
 )
@@ -315,7 +316,7 @@ func (l *launch) run(c *backend.Launch, t *backend.Table) {
 		l.scalars = append(l.scalars, t.Scalar(n))
 	}
 	l.scratch.reset()
-	defer clear(l.bufs) // a panic too must not keep the buffers alive
+	defer few.Clear(l.bufs) // a panic too must not keep the buffers alive
 	if k := c.Kernel.(*kernel); l.beside {
 		k.runBeside(l)
 	} else {

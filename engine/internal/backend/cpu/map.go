@@ -78,7 +78,9 @@ type workerState struct {
 
 // bind prepares the states for a launch.
 func (p *perWorker) bind(l *launch) {
-	p.release()
+	if p.launch != nil { // which did not come to its end
+		p.release()
+	}
 	p.launch = l
 	for len(p.all) < l.pool.Threads() {
 		p.all = append(p.all, workerState{})

@@ -75,26 +75,25 @@ func (m *memory) out(n int, free int64) error {
 }
 
 // AllocCollected returns memory that the collector frees: see [backend.CollectedAllocator].
-func (b *Backend) AllocCollected(n int) ir.Buffer {
-	if b.memory.place != nil {
-		return b.memory.place(n)
-	}
+func (b *Backend) AllocCollected(n int) (*backend.Block, ir.Buffer) {
 	switch {
+	case b.memory.place != nil:
+		return new(backend.Block), b.memory.place(n)
 	case n <= len(joined[[64]byte]{}.room):
 		b := new(joined[[64]byte])
-		return b.of(b.room[:n:n])
+		return &b.block, b.of(b.room[:n:n])
 	case n <= len(joined[[192]byte]{}.room):
 		b := new(joined[[192]byte])
-		return b.of(b.room[:n:n])
+		return &b.block, b.of(b.room[:n:n])
 	}
-	return &buffer{bytes: alignedBytes(n)}
+	return new(backend.Block), &buffer{bytes: alignedBytes(n)}
 }
 
-// A joined is a small buffer and its memory in one object, whose size Go's allocator aligns by itself.
+// A joined is a small block in one object, 256 and 384 bytes: Go's allocator aligns these by itself.
 type joined[room any] struct {
+	room  room
+	block backend.Block
 	buffer
-	_    [alignment - unsafe.Sizeof(buffer{})]byte
-	room room
 }
 
 // of gives the buffer its memory, another one if that is not aligned after all.

@@ -22,7 +22,7 @@ func twoDevices(t *testing.T, peers bool) (d *fake.Driver, from, to *backend.Dev
 	if err := from.Upload(block, 0, floats(1, 2, 3, 4)); err != nil {
 		t.Fatal(err)
 	}
-	return d, from, to, block.Data(ir.Contiguous([]int{4}), nil)
+	return d, from, to, block.Data(new(ir.Contiguous([]int{4})), nil)
 }
 
 // A value goes from one device to another by one copy, and by way of the host where they do not reach each
@@ -39,7 +39,7 @@ func TestCopyBetweenDevices(t *testing.T) {
 			t.Errorf("peers %v: got\n%s", peers, log)
 		}
 		got := make([]byte, 8)
-		if err := to.Download(ctx, got, dst.Data(ir.Contiguous([]int{2}), nil), 0); err != nil || !slices.Equal(got, floats(2, 3)) {
+		if err := to.Download(ctx, got, dst.Data(new(ir.Contiguous([]int{2})), nil), 0); err != nil || !slices.Equal(got, floats(2, 3)) {
 			t.Errorf("peers %v: got %v, %v, want 2 and 3", peers, got, err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestCopyBetweenDevicesFails(t *testing.T) {
 		t.Error(err)
 	}
 	got := make([]byte, 16)
-	if err := to.Download(context.Background(), got, dst.Data(ir.Contiguous([]int{4}), nil), 0); err != nil || !slices.Equal(got, floats(5, 6, 7, 8)) {
+	if err := to.Download(context.Background(), got, dst.Data(new(ir.Contiguous([]int{4})), nil), 0); err != nil || !slices.Equal(got, floats(5, 6, 7, 8)) {
 		t.Errorf("got %v, %v, want what was written last", got, err)
 	}
 	d.Fail("run", 0, &gpu.Error{Code: gpu.KernelFault, Text: "a fault"})

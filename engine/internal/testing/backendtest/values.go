@@ -41,7 +41,7 @@ func (v *Values) leaf(dev *backend.Device) (*ir.Node, error) {
 	if err := dev.Upload(block, 0, data); err != nil {
 		return nil, err
 	}
-	return ir.NewLeaf(dev, v.DType, &ir.Data{Buf: block, Layout: ir.Contiguous(v.Shape)}, ""), nil
+	return ir.NewLeaf(dev, v.DType, &ir.Data{Buf: block, Layout: new(ir.Contiguous(v.Shape))}, ""), nil
 }
 
 // read copies an evaluated node from its device.
@@ -60,7 +60,7 @@ func read(n *ir.Node) (Values, error) {
 	} else {
 		v.I = make([]int64, 0, n)
 	}
-	v.gather(mem, d.Layout, 0, d.Layout.Offset)
+	v.gather(mem, *d.Layout, 0, d.Layout.Offset)
 	return v, nil
 }
 

@@ -42,7 +42,7 @@ func ones(t *testing.T, n int) (*Backend, *backend.Device, *ir.Node) {
 	if err := dev.Upload(block, 0, raw); err != nil {
 		t.Fatal(err)
 	}
-	return b, dev, ir.NewLeaf(dev, dtype.F32, &ir.Data{Buf: block, Layout: ir.Contiguous([]int{n})}, "ones")
+	return b, dev, ir.NewLeaf(dev, dtype.F32, &ir.Data{Buf: block, Layout: new(ir.Contiguous([]int{n}))}, "ones")
 }
 
 // apply makes a node of the last one.

@@ -4,6 +4,7 @@ package micro
 
 import (
 	"math"
+	"sync"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
@@ -63,16 +64,29 @@ func BF16Kernels() []*Kernel {
 
 // multiplyTiles is Kernel.Multiply for tiles. It takes the rows of one panel, or several whole panels.
 func multiplyTiles(words int, a *float32, lda int, b, c *float32, ldc, rows, cols, add int) {
-	run := [2][2]func(*tileConfig, int, int, *float32, int, *float32, int, *float32, int, int){{tileProduct11, tileProduct12}, {tileProduct21, tileProduct22}}
 	blocks, high := words/(tileSteps/2), max(1, rows/tileKernel.Rows)
 	height := min(rows, tileKernel.Rows)
 	for done := 0; done < cols; {
 		panels, width := max(1, (cols-done)/tileKernel.Cols), min(cols-done, tileKernel.Cols)
-		config := configure(height, width)
-		run[(height-1)/tileRows][(width-1)/tileRows](&config, blocks, high, a, lda, offset(b, done*words), panels, offset(c, done), ldc, add)
+		config, right, to := configure(height, width), offset(b, done*words), offset(c, done)
+		switch { // and no table: what a function gets that Go finds in one is an object
+		case height > tileRows && width > tileRows:
+			tileProduct22(&config, blocks, high, a, lda, right, panels, to, ldc, add)
+		case height > tileRows:
+			tileProduct21(&config, blocks, high, a, lda, right, panels, to, ldc, add)
+		case width > tileRows:
+			tileProduct12(&config, blocks, high, a, lda, right, panels, to, ldc, add)
+		default:
+			tileProduct11(&config, blocks, high, a, lda, right, panels, to, ldc, add)
+		}
 		done += panels * width
 	}
 }
+
+// A pairRoom has 32 steps in pairs, with 32 rows side by side.
+type pairRoom [tileSteps / 2 * 2 * tileRows]float32
+
+var pairRooms = sync.Pool{New: func() any { return new(pairRoom) }}
 
 // packTiles packs rows that are words apart, and fills the last tiles with zeros.
 func packTiles(dst []float32, words int, s Source, rows, k int) {
@@ -84,7 +98,8 @@ func packTiles(dst []float32, words int, s Source, rows, k int) {
 		}
 		return
 	}
-	var pairs [tileRows * 2 * tileRows]float32 // 32 steps in pairs; their rows side by side
+	pairs := pairRooms.Get().(*pairRoom)
+	defer pairRooms.Put(pairs)
 	for step := 0; step < k; step += tileSteps {
 		for row := 0; row < rows; row += 2 * tileRows {
 			n := min(2*tileRows, rows-row)
@@ -118,7 +133,8 @@ func packPairRows(dst []float32, width int, s Source, rows, k int) {
 	case s.Step == 1: // a pair is one number of 32 bits
 		done = packPairsTransposed(dst, width, s, rows, k)
 	case s.Line == 1:
-		var wide [tileSteps / 2 * 2 * tileRows]float32
+		wide := pairRooms.Get().(*pairRoom)
+		defer pairRooms.Put(wide)
 		for step := 0; step < k; step += tileSteps {
 			n := min(tileSteps, k-step)
 			packPairPanel(wide[:(n+1)/2*2*tileRows], s.At(0, step), rows, n)

@@ -32,6 +32,7 @@ type Pool struct {
 	threads int
 	workers []worker // none if the caller does everything
 	watched atomic.Pointer[<-chan struct{}]
+	seen    *<-chan struct{}      // what was watched last: mostly the next work has the same
 	fault   atomic.Pointer[Fault] // of the loop
 	closed  atomic.Bool
 	_       [12]byte
@@ -120,7 +121,11 @@ func (p *Pool) Watch(done <-chan struct{}) {
 		p.watched.Store(nil)
 		return
 	}
-	p.watched.Store(&done)
+	if p.seen == nil || *p.seen != done {
+		kept := done
+		p.seen = &kept
+	}
+	p.watched.Store(p.seen)
 }
 
 // Stopped says whether the watched channel is closed. The body of a long chunk asks now and then, and returns

@@ -20,6 +20,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/few"
 )
 
 // Len is the number of elements in a tile. A dozen registers of 256 float32 fit a 32 KiB cache, and the
@@ -170,14 +171,15 @@ func (s *State) Bind(bufs [][]byte, scalars []ir.Scalar) {
 
 // Release drops the pointers to the memory that the state was bound to, so that the collector can free it.
 func (s *State) Release() {
-	clear(s.in)
-	clear(s.given)
-	clear(s.outs)
-	clear(s.fetch)
+	few.Clear(s.in)
+	few.Clear(s.given)
+	few.Clear(s.outs)
+	few.Clear(s.fetch)
 	for i, off := range s.prog.scratch {
-		s.ptr[i] = nil
 		if off >= 0 {
 			s.ptr[i] = unsafe.Add(s.regs, off)
+		} else {
+			s.ptr[i] = nil
 		}
 	}
 }
