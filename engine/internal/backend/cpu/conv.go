@@ -30,6 +30,9 @@ func (s spatial) size() int { return s[0] * s[1] * s[2] }
 // at is the place of an element in C order.
 func (s spatial) at(i spatial) int { return (i[0]*s[1]+i[1])*s[2] + i[2] }
 
+// times multiplies each number by that of t.
+func (s spatial) times(t spatial) spatial { return spatial{s[0] * t[0], s[1] * t[1], s[2] * t[2]} }
+
 // each calls f for all places, in C order.
 func (s spatial) each(f func(i spatial)) {
 	for a := range s[0] {
@@ -55,10 +58,23 @@ func newConvolution(in *backend.Inst, x, w, y []int) *convolution {
 		c.window[i] = ir.Window{Kernel: 1, Stride: 1, Dilation: 1}
 	}
 	copy(c.window[3-len(windows):], windows)
+	if c.pointwise() { // an image is one row
+		c.x, c.y = spatial{1, 1, c.x.size()}, spatial{1, 1, c.y.size()}
+	}
 	for k := range c.w[2] {
 		c.reach = append(c.reach, c.reachOf(k))
 	}
 	return c
+}
+
+// pointwise says whether each window is one element, and each element a window.
+func (c *convolution) pointwise() bool {
+	for a, w := range c.window {
+		if w.Kernel > 1 || w.Stride > 1 || c.x[a] != c.y[a] {
+			return false
+		}
+	}
+	return true
 }
 
 // channels are the channels of x, results those of y.
@@ -113,12 +129,16 @@ func (c *convolution) convolver(t dtype.Type) convolver {
 	switch {
 	case t == dtype.F64:
 		return &rowwise[float64]{c, vec.Doubles()}
-	case rows <= fewChannels || c.images*c.in*c.y.size() == 0:
+	case rows <= fewChannels || c.images*c.in*c.out*c.y.size() == 0:
 		return &rowwise[float32]{c, vec.Floats()}
-	case c.op == ir.Conv:
-		return newForward(c)
-	case c.op == ir.ConvTranspose:
+	case c.op == ir.ConvWeight:
+		return newWeightGradient(c)
+	}
+	if p := newPointwise(c); p != nil {
+		return p
+	}
+	if c.op == ir.ConvTranspose {
 		return newTransposed(c)
 	}
-	return &weightGradient{convolution: c}
+	return newForward(c)
 }

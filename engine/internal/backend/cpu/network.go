@@ -23,9 +23,7 @@ func sortAbreast(room []byte, to, from unsafe.Pointer, n int, falling bool) bool
 		}
 	}
 	tile, across := unsafe.Pointer(unsafe.SliceData(room)), 4*rowsAbreast
-	for row := 0; row < rowsAbreast; row += 8 {
-		micro.Transpose8(unsafe.Add(tile, 4*row), across, unsafe.Add(from, 4*row*n), 4*n, n/8)
-	}
+	micro.Transpose((*float32)(tile), rowsAbreast, (*float32)(from), n, rowsAbreast, n)
 	top := 1
 	for 2*top < n {
 		top *= 2
@@ -46,8 +44,6 @@ func sortAbreast(room []byte, to, from unsafe.Pointer, n int, falling bool) bool
 			d, q, r = q-p, q/2, p
 		}
 	}
-	for i := 0; i < n; i += 8 {
-		micro.Transpose8(unsafe.Add(to, 4*i), 4*n, unsafe.Add(tile, i*across), across, rowsAbreast/8)
-	}
+	micro.Transpose((*float32)(to), n, (*float32)(tile), rowsAbreast, n, rowsAbreast)
 	return true
 }

@@ -30,7 +30,7 @@ func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	r := rankingOf(t, in.Attr.Flags&ir.Reverse == 0)
 	quick := t.Size() == 4 && places == nil && k == n && micro.HasSort()
 	group := 1
-	if !quick && t == dtype.F32 && places == nil && k == n && n%8 == 0 && n <= longestAbreast && micro.HasTranspose8() {
+	if !quick && t == dtype.F32 && places == nil && k == n && n%8 == 0 && n <= longestAbreast && micro.HasTranspose() {
 		group = rowsAbreast
 	}
 	return func(l *launch) {

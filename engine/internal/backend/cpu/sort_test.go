@@ -47,7 +47,7 @@ func TestQuicksort(t *testing.T) {
 
 // The network sorts rows of every length, rising and falling, and leaves NaN and −0 to others.
 func TestSortAbreast(t *testing.T) {
-	if !micro.HasTranspose8() {
+	if !micro.HasTranspose() {
 		t.Skip("this processor has no kernel for the network")
 	}
 	for _, n := range []int{8, 64, 72, 120} {

@@ -27,7 +27,7 @@ const blasWork = 1 << 30
 // whether the rows are the steps. Other rows are the lines.
 func plainOperand(o *Operand, lines, steps int) (ld int, rowsAreSteps, ok bool) {
 	switch {
-	case o.Elem != micro.F32 || o.Places != nil:
+	case o.Elem != micro.F32:
 		return 0, false, false
 	case o.Step == 1 && o.Line >= max(1, steps) && o.Line <= math.MaxInt32:
 		return o.Line, false, true

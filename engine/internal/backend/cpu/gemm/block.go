@@ -129,13 +129,9 @@ func (b *block) pack(dst []float32, c *chunk, right bool, line, lines int) {
 		b.packCodes(dst, c, line, lines)
 		return
 	}
-	unit, o, s := c.kernel.Rows, &t.A, t.A.source(b.call.A[c.term], b.batch)
+	unit, s := c.kernel.Rows, t.A.source(b.call.A[c.term], b.batch)
 	if right {
-		unit, o, s = c.kernel.Cols, &t.B, t.B.source(b.call.B[c.term], b.batch)
-	}
-	if o.Places != nil {
-		b.packPlaces(dst, c, o, s, right, line, lines)
-		return
+		unit, s = c.kernel.Cols, t.B.source(b.call.B[c.term], b.batch)
 	}
 	s = s.At(line, c.step)
 	steps := c.k

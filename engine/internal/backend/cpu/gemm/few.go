@@ -76,7 +76,7 @@ func (p *Product) few() bool {
 			if t.Codes.Transposed || p.Batch > 1 {
 				return false
 			}
-		case t.A.Places != nil || t.B.Places != nil || t.B.Line != 1 && t.B.Step != 1:
+		case t.B.Line != 1 && t.B.Step != 1:
 			return false
 		}
 	}

@@ -15,7 +15,7 @@
 // not depend on the number of threads, the blocks or the micro-kernel. The exception are instructions for
 // bf16, which add two products at a time.
 //
-// Reading order: gemm.go, layout.go, block.go, places.go, few.go, quant.go, choose.go, panels.go (for
+// Reading order: gemm.go, layout.go, block.go, few.go, quant.go, choose.go, panels.go (for
 // attention), blas.go (the system's products, if they are wanted).
 package gemm
 
@@ -38,9 +38,6 @@ type Operand struct {
 	Line, Step int
 	// Batch holds the offset of each matrix of a batch, in elements; nil stands for one matrix at 0.
 	Batch []int
-	// Places, if not nil, is where lines and steps lie that are not equally far apart. Step is not used then,
-	// and the operand is of F32.
-	Places *Places
 }
 
 // A Term is one product of a sum.

@@ -39,11 +39,10 @@ type layout struct {
 type chunk struct {
 	kernel        *micro.Kernel
 	term, step, k int
-	words         int      // of a packed line
-	at            int      // where the shared operand is packed
-	own           int      // where a task packs this chunk, if it packs all chunks first
-	unpacked      bool     // the left operand is read unpacked
-	left, right   []Series // of the steps, where an operand has places
+	words         int  // of a packed line
+	at            int  // where the shared operand is packed
+	own           int  // where a task packs this chunk, if it packs all chunks first
+	unpacked      bool // the left operand is read unpacked
 }
 
 // A stage is a group of chunks; the shared operand is packed for all of them at once.
@@ -179,13 +178,8 @@ func (p *Product) stages(kernels []*micro.Kernel, steps int) []stage {
 	var all []stage
 	for i := range p.Terms {
 		t, longest := &p.Terms[i], depth*kernels[i].Depth()
-		if t.A.Places != nil || t.B.Places != nil { // of equal lengths: a short rest would cost a pass over the results
-			pieces := (t.K + longest - 1) / longest
-			longest = roundUp((t.K+pieces-1)/pieces, 32)
-		}
 		for step := 0; step < t.K; step += longest {
 			c := chunk{kernel: kernels[i], term: i, step: step, k: min(longest, t.K-step)}
-			c.left, c.right = t.A.within(c.step, c.k), t.B.within(c.step, c.k)
 			c.words, c.unpacked = c.kernel.Words(c.k), c.kernel.Unpacked(t.A.lies(), c.k)
 			if n := len(all); n == 0 || all[n-1].steps+c.k > steps {
 				all = append(all, stage{})

@@ -104,24 +104,7 @@ func packTiles(dst []float32, words int, s Source, rows, k int) {
 		for row := 0; row < rows; row += 2 * tileRows {
 			n := min(2*tileRows, rows-row)
 			packPairPanel(pairs[:], s.At(row, step), n, min(tileSteps, k-step))
-			for i := 0; i < n; i += 8 {
-				transposePairs(dst[(row+i)*words+step/2:], words, pairs[i:], min(8, n-i))
-			}
-		}
-	}
-}
-
-// transposePairs writes 16 pairs of up to eight rows, words apart. pairs has 32 rows for each pair.
-func transposePairs(dst []float32, words int, pairs []float32, rows int) {
-	if rows == 8 {
-		for j := 0; j < tileRows; j += 8 {
-			Transpose8(unsafe.Pointer(&dst[j]), 4*words, unsafe.Pointer(&pairs[2*tileRows*j]), 8*tileRows, 1)
-		}
-		return
-	}
-	for i := range rows {
-		for j := range tileRows {
-			dst[i*words+j] = pairs[2*tileRows*j+i]
+			Transpose(&dst[row*words+step/2], words, &pairs[0], 2*tileRows, tileRows, n)
 		}
 	}
 }

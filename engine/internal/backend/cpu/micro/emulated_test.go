@@ -32,7 +32,7 @@ func TestEmulated(t *testing.T) {
 		dir, tests string
 		processors []string
 	}{
-		{".", "TestQuant|TestDequantize", []string{"cortex-a72", "neoverse-n1"}},
+		{".", "TestQuant|TestDequantize|TestIndirect|TestTranspose", []string{"cortex-a72", "neoverse-n1"}},
 		{"../vec", "TestFuncsAgreeWithPortable|TestHalvesRoundTrip|TestRowFunctions|TestUniform", []string{"cortex-a72"}},
 		{"../gemm", "TestMicroKernelsAgree|TestBF16Kernels|FuzzProduct", []string{"cortex-a72", "max"}},
 	} {

@@ -61,6 +61,8 @@ func PackPanel(dst []float32, width int, s Source, lines, k int) {
 var (
 	// transposes, of all sets, by the number of lanes of a panel that rows become: 4, 6 or 8.
 	transposes [3][9]func(dst *float32, dstStride int, src unsafe.Pointer, srcStride, rows, blocks int)
+	// across goes on along the rows of dst instead of those of src; nil if there is none.
+	across func(dst *float32, dstStride int, src unsafe.Pointer, srcStride, rows, blocks int)
 	// exact copies of rows of that many elements; masked ones of up to 16, 32 … elements, with zeros behind
 	// them; copies of a multiple of 4.
 	exact  [isa.NumSets][3][25]func(dst *float32, dstStride int, src unsafe.Pointer, srcStride, k int)
@@ -134,15 +136,37 @@ func packTransposed(dst *float32, width int, s Source, lines, k int) int {
 	return block * blocks
 }
 
-// HasTranspose8 reports whether Transpose8 may be called.
-func HasTranspose8() bool { return isa.Level() != isa.Portable }
+// HasTranspose reports whether Transpose has vectors.
+func HasTranspose() bool { return isa.Level() != isa.Portable }
 
-// Transpose8 writes dst[p][i] = src[i][p] for i < 8 and p < 8·blocks. Elements have 32 bits; the rows of
-// dst and src are dstStride and srcStride bytes apart.
-func Transpose8(dst unsafe.Pointer, dstStride int, src unsafe.Pointer, srcStride, blocks int) {
-	n := together
-	for i := 0; i < 8; i += n {
-		transposes[F32][n]((*float32)(unsafe.Add(dst, 4*i)), dstStride, unsafe.Add(src, i*srcStride), srcStride, n, 8/n*blocks)
+// Transpose writes dst[p][i] = src[i][p] for i < lines and p < steps. The rows of dst and src are dstApart
+// and srcApart elements apart. Where lines or steps are no whole blocks some elements are written twice.
+func Transpose(dst *float32, dstApart int, src *float32, srcApart, lines, steps int) {
+	block := together
+	switch {
+	case lines == 1 && dstApart == 1:
+		copy(unsafe.Slice(dst, steps), unsafe.Slice(src, steps))
+		return
+	case !HasTranspose() || lines < block || steps < block:
+		for i := range lines {
+			for p, v := range unsafe.Slice(offset(src, i*srcApart), steps) {
+				*offset(dst, p*dstApart+i) = v
+			}
+		}
+		return
+	}
+	// The longer side is walked by the kernel.
+	walk, outer, inner, to1, from1, to2, from2 := transposes[F32][block], lines, steps, 1, srcApart, dstApart, 1
+	if lines > steps && across != nil {
+		walk, outer, inner, to1, from1, to2, from2 = across, steps, lines, dstApart, 1, 1, srcApart
+	}
+	for i := 0; i < outer; i += block {
+		i = min(i, outer-block)
+		to, from := offset(dst, i*to1), offset(src, i*from1)
+		walk(to, 4*dstApart, unsafe.Pointer(from), 4*srcApart, block, inner/block)
+		if p := inner - block; inner%block != 0 {
+			walk(offset(to, p*to2), 4*dstApart, unsafe.Pointer(offset(from, p*from2)), 4*srcApart, block, 1)
+		}
 	}
 }
 

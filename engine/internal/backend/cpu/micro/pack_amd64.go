@@ -8,6 +8,11 @@ import "unsafe"
 
 import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 
+// packTransposeF328Across transposes eight rows into a panel; see gen/pack.go.
+//
+//go:noescape
+func packTransposeF328Across(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int)
+
 // packTransposeF324 transposes eight rows into a panel; see gen/pack.go.
 //
 //go:noescape
@@ -218,13 +223,9 @@ func packCopyF1616AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStrid
 //go:noescape
 func packCopyF1624AVX2(dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int)
 
-// packSplitAVX2 takes rows of pairs apart; see gen/pack.go.
-//
-//go:noescape
-func packSplitAVX2(even *float32, odd *float32, dstStride int, src *float32, srcStride int, rows int, pairs int)
-
 func init() {
 	together = 8
+	across = packTransposeF328Across
 	transposes[F32][4] = packTransposeF324
 	transposes[F32][6] = packTransposeF326
 	transposes[F32][8] = packTransposeF328
@@ -288,5 +289,4 @@ func init() {
 	exact[isa.AVX512][F16][16] = packCopyF1616AVX2
 	exact[isa.AVX2][F16][24] = packCopyF1624AVX2
 	exact[isa.AVX512][F16][24] = packCopyF1624AVX2
-	splitRows[isa.AVX2], splitRows[isa.AVX512] = packSplitAVX2, packSplitAVX2
 }

@@ -78,21 +78,13 @@ func transpose(d, src unsafe.Pointer, stride, rows, n int, size uintptr) {
 	case 2:
 		transposeElements[uint16](d, src, stride, rows, n)
 	case 4:
-		done := 0
-		if rows == BlockRows && micro.HasTranspose8() {
-			for ; done+8 <= n; done += 8 {
-				micro.Transpose8(unsafe.Add(d, 4*done), 4*Len, unsafe.Add(src, 4*done*stride), 4*stride, BlockRows/8)
-			}
-		}
-		if done < n {
-			transposeElements[uint32](unsafe.Add(d, 4*done), unsafe.Add(src, 4*done*stride), stride, rows, n-done)
-		}
+		micro.Transpose((*float32)(d), Len, (*float32)(src), stride, n, rows)
 	case 8:
 		transposeElements[uint64](d, src, stride, rows, n)
 	}
 }
 
-func transposeElements[T uint8 | uint16 | uint32 | uint64](d, src unsafe.Pointer, stride, rows, n int) {
+func transposeElements[T uint8 | uint16 | uint64](d, src unsafe.Pointer, stride, rows, n int) {
 	out := unsafe.Slice((*T)(d), (rows-1)*Len+n)
 	step := stride * int(unsafe.Sizeof(out[0]))
 	if rows == BlockRows {

@@ -128,6 +128,14 @@ func (fn *function) label(hint string) string {
 
 func (fn *function) at(label string) { fmt.Fprintf(&fn.f.text, "%s:\n", label) }
 
+// zero clears the first n vectors.
+func (fn *function) zero(s set, n int) {
+	clear := map[set]string{avx512: "VPXORD", avx2: "VXORPS"}[s]
+	for i := range n {
+		fn.op(clear, s.v(i), s.v(i), s.v(i))
+	}
+}
+
 // end returns from the function.
 func (fn *function) end() {
 	fn.op("VZEROUPPER")

@@ -53,13 +53,7 @@ func (m *matmulKernels) direct(s set, mr, v int, typ string) (name string) {
 		fn.op("KMOVW", "R12", "K2")
 		mask = []any{"K2"}
 	}
-	for i := range mr * v {
-		if s == avx512 {
-			fn.op("VPXORD", s.v(i), s.v(i), s.v(i))
-		} else {
-			fn.op("VXORPS", s.v(i), s.v(i), s.v(i))
-		}
-	}
+	fn.zero(s, mr*v)
 	size := 2
 	if typ == "F32" {
 		size = 4

@@ -19,6 +19,7 @@ var families = []struct {
 	emit       func(f *file)
 }{
 	{"matmul", "amd64", emitMatMul},
+	{"indirect", "amd64", emitIndirect},
 	{"double", "amd64", emitDouble},
 	{"pack", "amd64", emitPack},
 	{"few", "amd64", emitFew},
@@ -28,6 +29,7 @@ var families = []struct {
 	{"tiles", "amd64", emitTiles},
 	{"sort", "amd64", emitSort},
 	{"matmul", "arm64", emitMatMulNEON},
+	{"indirect", "arm64", emitIndirectNEON},
 	{"pack", "arm64", emitPackNEON},
 	{"few", "arm64", emitFewNEON},
 	{"quant", "arm64", emitQuantNEON},

@@ -75,13 +75,7 @@ func (m *matmulKernels) tile(s set, mr, v int, dot bool) (name string) {
 			fn.op("ADDQ", "R9", "DX")
 		}
 	}
-	for i := range mr * v {
-		if s == avx512 {
-			fn.op("VPXORD", s.v(i), s.v(i), s.v(i))
-		} else {
-			fn.op("VXORPS", s.v(i), s.v(i), s.v(i))
-		}
-	}
+	fn.zero(s, mr*v)
 
 	// The next panel follows this one in memory. It is prefetched into the second-level cache while this
 	// one is multiplied.

@@ -10,9 +10,11 @@ var packTypes = []struct {
 
 func emitPack(f *file) {
 	f.enter("together = 8")
+	packTranspose(f, "F32", 4, 8, true)
+	f.enter("across = packTransposeF328Across")
 	for _, t := range packTypes {
 		for _, lanes := range []int{4, 6, 8} {
-			packTranspose(f, t.name, t.size, lanes)
+			packTranspose(f, t.name, t.size, lanes, false)
 			f.enter("transposes[%s][%d] = packTranspose%s%d", t.name, lanes, t.name, lanes)
 		}
 		for v := 1; v <= 4; v++ {
@@ -26,61 +28,6 @@ func emitPack(f *file) {
 			}
 		}
 	}
-	packSplit(f)
-	f.enter("splitRows[isa.AVX2], splitRows[isa.AVX512] = packSplitAVX2, packSplitAVX2")
-}
-
-// packSplit writes even[r][i] = src[r][2i] and odd[r][i] = src[r][2i+1] for r < rows and i < pairs: eight
-// pairs at a time, then four, then one. Strides are in bytes.
-func packSplit(f *file) {
-	fn := f.function("takes rows of pairs apart; see gen/pack.go.", "packSplitAVX2",
-		"even *float32, odd *float32, dstStride int, src *float32, srcStride int, rows int, pairs int")
-	fn.load("even", "DI", "odd", "R8", "dstStride", "AX", "src", "SI", "srcStride", "CX", "rows", "DX", "pairs", "BX")
-	row := fn.label("row")
-	fn.at(row)
-	fn.op("MOVQ", "DI", "R9")
-	fn.op("MOVQ", "R8", "R10")
-	fn.op("MOVQ", "SI", "R11")
-	fn.op("MOVQ", "BX", "R12")
-	for _, n := range []int{8, 4, 1} {
-		again, less := fn.label("again"), fn.label("less")
-		fn.at(again)
-		fn.op("CMPQ", "R12", imm(n))
-		fn.op("JLT", less)
-		r, load := avx2.y, "VMOVUPS"
-		switch n {
-		case 4:
-			r = avx2.x
-		case 1:
-			r, load = avx2.x, "VMOVSS"
-		}
-		fn.op(load, mem(0, "R11"), r(0))
-		fn.op(load, mem(4*n, "R11"), r(1))
-		even, odd := r(0), r(1)
-		if n > 1 {
-			even, odd = r(2), r(3)
-			fn.op("VSHUFPS", imm(0x88), r(1), r(0), even)
-			fn.op("VSHUFPS", imm(0xdd), r(1), r(0), odd)
-		}
-		if n == 8 {
-			fn.op("VPERMPD", imm(0xd8), even, even)
-			fn.op("VPERMPD", imm(0xd8), odd, odd)
-		}
-		fn.op(load, even, mem(0, "R9"))
-		fn.op(load, odd, mem(0, "R10"))
-		fn.op("ADDQ", imm(8*n), "R11")
-		fn.op("ADDQ", imm(4*n), "R9")
-		fn.op("ADDQ", imm(4*n), "R10")
-		fn.op("SUBQ", imm(n), "R12")
-		fn.op("JMP", again)
-		fn.at(less)
-	}
-	fn.op("ADDQ", "AX", "DI")
-	fn.op("ADDQ", "AX", "R8")
-	fn.op("ADDQ", "CX", "SI")
-	fn.op("DECQ", "DX")
-	fn.op("JNZ", row)
-	fn.end()
 }
 
 // widen loads f32 from elements of a type; y is a register name, source a memory operand of as many elements.
@@ -111,9 +58,14 @@ func widen(fn *function, typ, source, register string, mask ...any) {
 
 // packTranspose writes dst[p][i] = src[i][p] for p < 8·blocks and i < lanes. It transposes 8×8 blocks in
 // registers. Only the first rows (1 to 8) of src exist; the last of them is read again for each missing
-// one, because the results are never stored. Strides are in bytes.
-func packTranspose(f *file, typ string, size, lanes int) {
-	fn := f.function("transposes eight rows into a panel; see gen/pack.go.", fmt.Sprintf("packTranspose%s%d", typ, lanes),
+// one, because the results are never stored. Strides are in bytes. With across, blocks lie below one another
+// in src, eight columns of all its rows.
+func packTranspose(f *file, typ string, size, lanes int, across bool) {
+	name := fmt.Sprintf("packTranspose%s%d", typ, lanes)
+	if across {
+		name += "Across"
+	}
+	fn := f.function("transposes eight rows into a panel; see gen/pack.go.", name,
 		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int")
 	fn.load("dst", "DI", "dstStride", "AX", "src", "R8", "srcStride", "CX", "rows", "DX", "blocks", "BX")
 	row := []string{"R8", "R9", "R10", "R11", "R12", "R13", "SI", "R15"}
@@ -135,8 +87,13 @@ func packTranspose(f *file, typ string, size, lanes int) {
 		}
 		transpose8(fn)
 	}
+	fn.op("MOVQ", "DI", "DX")
 	for _, r := range row {
-		fn.op("ADDQ", imm(8*size), r)
+		if across {
+			fn.op("LEAQ", mem(0, r, "CX*8"), r)
+		} else {
+			fn.op("ADDQ", imm(8*size), r)
+		}
 	}
 	// Row p of the result is in Y8+p.
 	for p := range 8 {
@@ -152,6 +109,9 @@ func packTranspose(f *file, typ string, size, lanes int) {
 			fn.op("VMOVUPS", x, mem(0, "DI"))
 		}
 		fn.op("ADDQ", "AX", "DI")
+	}
+	if across {
+		fn.op("LEAQ", mem(4*lanes, "DX"), "DI")
 	}
 	fn.op("DECQ", "BX")
 	fn.op("JNZ", loop)

@@ -1,0 +1,60 @@
+package cpu
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/backend"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
+)
+
+// Convolutions of images that are read in several blocks, and of sums in several pieces, agree with the
+// reference, and have the same bits with any number of threads.
+func TestConvBlocks(t *testing.T) {
+	for _, c := range []struct {
+		x       []int // images, channels, axes
+		results int
+		window  ir.Window
+	}{
+		{[]int{1, 96, 50, 50}, 5, ir.Window{Kernel: 3, Stride: 1, Before: 1, After: 1, Dilation: 1}},
+		{[]int{1, 80, 61, 47}, 6, ir.Window{Kernel: 3, Stride: 2, Before: 0, After: 1, Dilation: 2}},
+		{[]int{7, 256, 9, 9}, 9, ir.Window{Kernel: 2, Stride: 3, Dilation: 1}},
+		{[]int{1, 40, 20, 17, 16}, 4, ir.Window{Kernel: 2, Stride: 1, Before: 1, Dilation: 1}},
+		{[]int{2, 70, 3000}, 4, ir.Window{Kernel: 5, Stride: 2, Before: 2, After: 2, Dilation: 1}},
+	} {
+		y, k := []int{c.x[0], c.results}, []int{c.results, c.x[1]}
+		var windows []ir.Window
+		for _, n := range c.x[2:] {
+			windows, k, y = append(windows, c.window), append(k, c.window.Kernel), append(y, c.window.Count(n))
+		}
+		for _, op := range []ir.Op{ir.Conv, ir.ConvTranspose, ir.ConvWeight} {
+			t.Run(fmt.Sprint(op, c.x, c.window), func(t *testing.T) {
+				b := newBuilder(backend.Single, 1)
+				in := backend.Inst{Op: op, Attr: ir.Attr{Ints: ir.Ints(windows), Index: 1}, DType: dtype.F32}
+				shapes := map[ir.Op][][]int{ir.Conv: {y, c.x, k}, ir.ConvTranspose: {c.x, y, k}, ir.ConvWeight: {k, c.x, y}}[op]
+				if op == ir.ConvTranspose {
+					in.Attr.Shape = c.x[2:]
+				}
+				in.Shape, in.Args = shapes[0], []backend.Ref{b.in(dtype.F32, shapes[1]...), b.in(dtype.F32, shapes[2]...)}
+				b.out(b.inst(in))
+				b.check(t, 1e-5)
+				var first []byte
+				for _, threads := range []int{1, 2, 5} {
+					dev := New(threads)
+					defer dev.Close()
+					out, err := b.run(dev)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if first == nil {
+						first = out[len(out)-1]
+					} else if !bytes.Equal(out[len(out)-1], first) {
+						t.Errorf("%d threads give other bits than one", threads)
+					}
+				}
+			})
+		}
+	}
+}
