@@ -61,8 +61,8 @@ func (p productTrial) group() *backend.Group {
 	return g
 }
 
-// square says whether a case is one of those that a test runs without -long, of which there is each pair of two
-// factors: the case has these levels of the factors. Factors with two levels have half of the cases.
+// square says whether a case with these levels of its factors runs without -long: half of the cases do, which
+// have each pair of levels of two factors.
 func square(levels ...int) bool {
 	sum := 0
 	for _, n := range levels {
