@@ -49,13 +49,12 @@ func (m *Model) balance(ctx context.Context, tokens []int, group int) (map[strin
 		x = b.balance(x, group, ranges)
 		progress.Report(ctx, progress.Event{Task: "balancing", Done: int64(i + 1), Total: int64(len(m.Blocks)), Unit: "layers", Final: i+1 == len(m.Blocks)})
 	}
-	family, _ := familyOf(m.Config.family())
 	nn.Walk(m, func(path string, member nn.Member) {
 		if member.Slot == nil {
 			return
 		}
 		if l, ok := (*member.Slot).(*nn.Linear); ok && !ranges[l].IsNone() {
-			named[family.inFolder(path+".weight")] = ranges[l]
+			named[m.family.inFolder(path+".weight")] = ranges[l]
 		}
 	})
 	return named, nil

@@ -36,6 +36,7 @@ func build(c Config, w weights, each func(*Block)) *Model {
 	residual := deviation / math.Sqrt(float64(2*c.Layers))
 	m := &Model{Config: c}
 	c.Family = cmp.Or(c.family(), "none") // which is not asked again for each layer: it tries all
+	m.family, _ = familyOf(c.Family)
 	m.names = c.names()
 	w = renamed{w, c, m.names}
 	m.Embed = w.embedding(rename(m.names, "model.embed_tokens"), c.Vocab, c.Width, deviation)
@@ -62,7 +63,7 @@ func build(c Config, w weights, each func(*Block)) *Model {
 
 // straighten says of the layers of a family whose files have them as [in out] that they do.
 func (m *Model) straighten() {
-	if f, _ := familyOf(m.Config.family()); !f.conv1D {
+	if !m.family.conv1D {
 		return
 	}
 	for _, b := range m.Blocks {

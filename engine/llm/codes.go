@@ -50,8 +50,8 @@ func (m *Model) saveCodes(ctx context.Context, dir string, o Codes) error {
 	if err != nil {
 		return err
 	}
-	if f, _ := familyOf(m.Config.family()); f.conv1D {
-		return fmt.Errorf("got a model of %s, want matrices that folders have as [out in]", f.Type)
+	if m.family.conv1D {
+		return fmt.Errorf("got a model of %s, want matrices that folders have as [out in]", m.family.Type)
 	}
 	params, config, err := m.numbers()
 	if err != nil {
@@ -126,7 +126,6 @@ func joinExperts(list []stored, takes func(out, in int) bool) (joined []stored) 
 // codable says which tensors of a folder are matrices of linear layers, of experts, or of the embedding, if
 // it counts.
 func (m *Model) codable(list []stored, embedding bool) []bool {
-	family, _ := familyOf(m.Config.family())
 	names := map[string]bool{}
 	nn.Walk(m, func(path string, member nn.Member) {
 		if member.Slot == nil || member.Exact {
@@ -135,7 +134,7 @@ func (m *Model) codable(list []stored, embedding bool) []bool {
 		_, linear := (*member.Slot).(*nn.Linear)
 		_, table := (*member.Slot).(*nn.Embedding)
 		if linear || table && embedding {
-			names[family.inFolder(path+".weight")] = true
+			names[m.family.inFolder(path+".weight")] = true
 		}
 	})
 	chosen := make([]bool, len(list))

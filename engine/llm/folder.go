@@ -249,30 +249,29 @@ type stored struct {
 // inFolder are the tensors of a folder, by their names there. In most families each expert has tensors of its
 // own.
 func (m *Model) inFolder(params []nn.Param) (list []stored) {
-	family, _ := familyOf(m.Config.family())
 	for _, p := range params {
 		parts := m.partsOfExperts(p.Name, p.InFile())
-		if parts != nil && family.joined {
+		if parts != nil && m.family.joined {
 			value := p.InFile()
-			if family.straight {
+			if m.family.straight {
 				value = p.Value()
 			}
-			list = append(list, stored{family.inFolder(strings.TrimSuffix(p.Name, ".weight")), value})
+			list = append(list, stored{m.family.inFolder(strings.TrimSuffix(p.Name, ".weight")), value})
 			continue
 		}
-		if rows, ok := strings.CutSuffix(p.Name, family.rows[0]); ok && family.rows[0] != "" && p.Value().Rank() == 2 {
+		if rows, ok := strings.CutSuffix(p.Name, m.family.rows[0]); ok && m.family.rows[0] != "" && p.Value().Rank() == 2 {
 			for i := range p.Value().Len(0) {
-				list = append(list, stored{rows + fmt.Sprintf(family.rows[1], i), p.Value().Select(0, i)})
+				list = append(list, stored{rows + fmt.Sprintf(m.family.rows[1], i), p.Value().Select(0, i)})
 			}
 			continue
 		}
 		if parts == nil {
-			list = append(list, stored{family.inFolder(p.Name), p.InFile()})
+			list = append(list, stored{m.family.inFolder(p.Name), p.InFile()})
 		}
 		for _, part := range parts {
 			for i := range part.value.Len(0) {
 				name := strings.Replace(part.name, ".experts.", fmt.Sprintf(".experts.%d.", i), 1)
-				list = append(list, stored{family.inFolder(name), part.value.Select(0, i)})
+				list = append(list, stored{m.family.inFolder(name), part.value.Select(0, i)})
 			}
 		}
 	}

@@ -98,13 +98,12 @@ func (m *Model) settingsInFile(params []nn.Param) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, _ := familyOf(m.Config.family())
-	own, _, err := m.Config.keysOf(f)
+	own, _, err := m.Config.keysOf(m.family)
 	if err != nil {
 		return nil, err
 	}
 	return pretrained.Changed(text, func(keys map[string]any) {
-		for _, p := range f.keys {
+		for _, p := range m.family.keys {
 			if own[p[0]] == nil && p[1] == "" {
 				delete(keys, p[0])
 			}
@@ -115,7 +114,7 @@ func (m *Model) settingsInFile(params []nn.Param) ([]byte, error) {
 
 // outIn is a weight as GGUF files have it, also of a family whose folders have matrices as [in out].
 func (m *Model) outIn(p nn.Param) tensor.Tensor {
-	if f, _ := familyOf(m.Config.family()); f.conv1D && strings.Contains(p.Name, "."+f.names.Of("layers")+".") && p.Value().Rank() == 2 {
+	if f := m.family; f.conv1D && strings.Contains(p.Name, "."+f.names.Of("layers")+".") && p.Value().Rank() == 2 {
 		return p.Value().Detach().Transpose()
 	}
 	return p.InFile()
@@ -124,7 +123,7 @@ func (m *Model) outIn(p nn.Param) tensor.Tensor {
 // partsInFile are the tensors of a weight: of experts gate and up are two in most families.
 func (m *Model) partsInFile(name string, all tensor.Tensor) []stored {
 	parts := m.partsOfExperts(name, all)
-	if f, _ := familyOf(m.Config.family()); parts != nil && f.Fused {
+	if parts != nil && m.family.Fused {
 		return []stored{{strings.TrimSuffix(name, ".weight"), all}}
 	}
 	if parts == nil {

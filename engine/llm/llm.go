@@ -209,8 +209,9 @@ type Model struct {
 
 	conversation conversation
 
-	files map[string][]byte // what Load found beside the weights, by name
-	names ggufhub.Pairs     // of members, where the family has others
+	files  map[string][]byte // what Load found beside the weights, by name
+	family family            // whose folders say what the Config says; none may
+	names  ggufhub.Pairs     // of members, where the family has others
 
 	unread int // tensors of the folder that are of its pictures or sound
 

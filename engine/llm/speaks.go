@@ -38,7 +38,7 @@ func (m *Model) ChatTemplate(tools bool) (*chat.Template, error) {
 // Unadapted says which layers PEFT refuses to adapt in models of the family, and why mlx-lm computes
 // something else than this model, "" if it does not. Package lora asks for it.
 func (m *Model) Unadapted() (layers []string, mlx string) {
-	f, _ := familyOf(m.Config.family())
+	f := m.family
 	switch {
 	case f.folded:
 		mlx = f.Type + ", which mlx-lm computes otherwise: it multiplies other weights by the factors than transformers does"

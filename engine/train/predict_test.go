@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // TestPredict: memory is what the device's peak then is, within 15 percent but for the old weights that
@@ -38,20 +39,24 @@ func TestPredict(t *testing.T) {
 		o       Options
 		predict func(context.Context, Model, data.Source, Options) (*Estimate, error)
 		run     call
+		long    bool // other rows have each word of its name
 	}{
-		{"an adapter", llm.Config{}, Options{LoRA: rank}, PredictLoRA, byLoRA},
-		{"blocks computed twice", llm.Config{Checkpoint: true}, Options{LoRA: rank}, PredictLoRA, byLoRA},
-		{"with dropout", llm.Config{}, Options{LoRA: lora.Config{Rank: 8, Dropout: 0.1}}, PredictLoRA, byLoRA},
-		{"in parts", llm.Config{}, Options{LoRA: rank, Accumulate: 3}, PredictLoRA, byLoRA},
-		{"replayed", llm.Config{}, Options{LoRA: rank, Compile: true}, PredictLoRA, byLoRA},
-		{"all weights", llm.Config{}, Options{}, PredictFull, byFull},
-		{"all weights in bf16", llm.Config{DType: dtype.BF16}, Options{}, PredictFull, byFull},
-		{"all weights in bf16, in parts", llm.Config{DType: dtype.BF16}, Options{Accumulate: 2}, PredictFull, byFull},
-		{"all weights in bf16, 8 bits", llm.Config{DType: dtype.BF16}, Options{Optimizer: optim.AdamW{Bits: 8}}, PredictFull, byFull},
-		{"all weights, replayed", llm.Config{}, Options{Compile: true}, PredictFull, byFull},
-		{"all weights, in parts", llm.Config{}, Options{Accumulate: 2}, PredictFull, byFull},
-		{"all weights by SGD", llm.Config{}, Options{Optimizer: optim.SGD{}}, PredictFull, byFull},
+		{"an adapter", llm.Config{}, Options{LoRA: rank}, PredictLoRA, byLoRA, false},
+		{"blocks computed twice", llm.Config{Checkpoint: true}, Options{LoRA: rank}, PredictLoRA, byLoRA, false},
+		{"with dropout", llm.Config{}, Options{LoRA: lora.Config{Rank: 8, Dropout: 0.1}}, PredictLoRA, byLoRA, false},
+		{"in parts", llm.Config{}, Options{LoRA: rank, Accumulate: 3}, PredictLoRA, byLoRA, true},
+		{"replayed", llm.Config{}, Options{LoRA: rank, Compile: true}, PredictLoRA, byLoRA, true},
+		{"all weights", llm.Config{}, Options{}, PredictFull, byFull, false},
+		{"all weights in bf16", llm.Config{DType: dtype.BF16}, Options{}, PredictFull, byFull, true},
+		{"all weights in bf16, in parts", llm.Config{DType: dtype.BF16}, Options{Accumulate: 2}, PredictFull, byFull, false},
+		{"all weights in bf16, 8 bits", llm.Config{DType: dtype.BF16}, Options{Optimizer: optim.AdamW{Bits: 8}}, PredictFull, byFull, false},
+		{"all weights, replayed", llm.Config{}, Options{Compile: true}, PredictFull, byFull, false},
+		{"all weights, in parts", llm.Config{}, Options{Accumulate: 2}, PredictFull, byFull, false},
+		{"all weights by SGD", llm.Config{}, Options{Optimizer: optim.SGD{}}, PredictFull, byFull, false},
 	} {
+		if c.long && !long.Tests() {
+			continue
+		}
 		tensor.Within(device.On(t.Context(), dev), func() {
 			c.config.Vocab, c.config.Layers, c.config.Width, c.config.Heads, c.config.Hidden, c.config.Seed = 512, 4, 128, 4, 256, 1
 			m := llm.New(c.config)

@@ -31,9 +31,12 @@ struct Block {
 	uint64_t size;
 	char* mapping; // with guard bytes on each side that nobody may touch
 	uint64_t mapped;
+	mutable bool open, wanted; // who runs may touch it; what runs next wants to
 
 	// permit lets what runs touch the block, or not. Sanitizers watch memory that anybody may touch.
 	void permit(bool yes) const {
+		if (open == yes) return;
+		open = yes;
 #ifndef CHECK_SANITIZED
 		mprotect(mapping + guard, mapped - 2 * guard, yes ? PROT_READ | PROT_WRITE : PROT_NONE);
 #endif
@@ -78,7 +81,7 @@ struct Request {
 };
 
 uint64_t new_block(uint64_t size) {
-	Block b{size, nullptr, 0};
+	Block b{size, nullptr, 0, true, false};
 	char* p;
 #ifdef CHECK_SANITIZED
 	void* q = nullptr; // of the exact size: the sanitizer sees who goes beyond
@@ -93,7 +96,6 @@ uint64_t new_block(uint64_t size) {
 	p = (char*)((uint64_t(b.mapping) + guard + room - size) & ~uint64_t(15)); // its end is the end of the page
 #endif
 	memset(p, 0xff, size);
-	b.permit(false);
 	blocks[uint64_t(p)] = b;
 	return uint64_t(p);
 }
@@ -118,19 +120,21 @@ const Block* holder(uint64_t address, uint64_t n) {
 	return n <= it->second.size && address - it->first <= it->second.size - n ? &it->second : nullptr;
 }
 
-// An Opening lets blocks be touched as long as it lives. A launch touches those that it names; all of them, if it
-// names none because it reaches memory through addresses that it finds.
-struct Opening {
-	std::vector<const Block*> open;
-	void add(const Block* b) {
-		if (!b) return;
-		b->permit(true);
-		open.push_back(b);
+// want lets the next launch touch a block.
+void want(const Block* b) {
+	if (b) b->wanted = true;
+}
+
+// open_wanted lets those blocks be touched that are wanted, and no others. A launch touches those that it names;
+// all of them, if it names none because it reaches memory through addresses that it finds. They stay open until
+// another launch: most launches touch what the one before did, and a call of the system for each block takes
+// longer than they do.
+void open_wanted() {
+	for (const auto& [start, b] : blocks) {
+		b.permit(b.wanted);
+		b.wanted = false;
 	}
-	~Opening() {
-		for (const Block* b : open) b->permit(false);
-	}
-};
+}
 
 const check::Entry* find(const std::string& name) {
 	for (auto it = libraries.rbegin(); it != libraries.rend(); ++it)
@@ -176,11 +180,11 @@ void run(Request& r) {
 	std::vector<void*> copies;
 	std::string wrong = set(r, l, copies);
 	if (wrong.empty()) {
-		Opening opening;
-		for (const void* p : l.buffers) opening.add(holder(uint64_t(p), 0));
+		for (const void* p : l.buffers) want(holder(uint64_t(p), 0));
 		if (r.take<uint32_t>() == 0)
-			for (const auto& [start, b] : blocks) opening.add(&b);
-		for (uint32_t n = r.take<uint32_t>(); n > 0; n--) opening.add(holder(r.take<uint64_t>(), 0));
+			for (const auto& [start, b] : blocks) want(&b);
+		for (uint32_t n = r.take<uint32_t>(); n > 0; n--) want(holder(r.take<uint64_t>(), 0));
+		open_wanted();
 		if (const char* e = check::run(*running, l)) wrong = e;
 	}
 	for (void* p : copies) free(p);
@@ -207,8 +211,7 @@ void answer(uint32_t number, Request& r) {
 		const uint64_t p = r.take<uint64_t>(), n = r.data.size() - r.at;
 		const Block* b = holder(p, n);
 		if (!b) return send_error("the bytes do not lie in one block");
-		Opening opening;
-		opening.add(b);
+		b->permit(true);
 		memcpy((void*)p, r.data.data() + r.at, n);
 		return send(0, "", 0);
 	}
@@ -216,8 +219,7 @@ void answer(uint32_t number, Request& r) {
 		const uint64_t p = r.take<uint64_t>(), n = r.take<uint64_t>();
 		const Block* b = holder(p, n);
 		if (!b) return send_error("the bytes do not lie in one block");
-		Opening opening;
-		opening.add(b);
+		b->permit(true);
 		return send(0, (const void*)p, n);
 	}
 	case launch:

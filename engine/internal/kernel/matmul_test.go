@@ -61,15 +61,26 @@ func (p productTrial) group() *backend.Group {
 	return g
 }
 
+// square says whether a case with these levels of its factors runs without -long: half of the cases do, which
+// have each pair of levels of two factors.
+func square(levels ...int) bool {
+	sum := 0
+	for _, n := range levels {
+		sum += n
+	}
+	return sum%2 == 0 || long.Tests()
+}
+
 // productTrials are products of each kind of tile.
 func productTrials() []productTrial {
 	var list []productTrial
-	for _, family := range []Family{Apple, NVIDIA} {
-		for _, dt := range []dtype.Type{dtype.F16, dtype.BF16, dtype.F32} {
+	for f, family := range []Family{Apple, NVIDIA} {
+		for d, dt := range []dtype.Type{dtype.F16, dtype.BF16, dtype.F32} {
+			var all []productTrial
 			for _, down := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
-				list = append(list, productTrial{m: 72, k: 48, n: 136, a: dt, b: dt, down: down, epilogue: down[0] == down[1], family: family})
+				all = append(all, productTrial{m: 72, k: 48, n: 136, a: dt, b: dt, down: down, epilogue: down[0] == down[1], family: family})
 			}
-			list = append(list,
+			all = append(all,
 				productTrial{m: 33, k: 17, n: 37, a: dt, b: dt, epilogue: true, family: family},              // nothing is aligned
 				productTrial{m: 40, k: 36, n: 44, a: dt, b: dt, offset: 4, family: family},                   // fours, but no pieces of 16 bytes
 				productTrial{m: 150, k: 40, n: 16, a: dt, b: dt, family: family},                             // thin
@@ -77,6 +88,11 @@ func productTrials() []productTrial {
 				productTrial{m: 48, k: 800, n: 56, a: dt, b: dt, epilogue: true, processors: 3, family: family},
 				productTrial{m: 150, k: 24, n: 264, a: dt, b: dt, down: [2]bool{false, true}, processors: 1, family: family}, // large tiles
 			)
+			for i, p := range all {
+				if square(f, d, i) {
+					list = append(list, p)
+				}
+			}
 		}
 		list = append(list,
 			productTrial{m: 48, k: 64, n: 64, a: dtype.F32, b: dtype.BF16, family: family},
@@ -92,9 +108,12 @@ func productTrials() []productTrial {
 			productTrial{m: 150, k: 40, n: 136, a: dtype.F32, b: dtype.F32, processors: 1, down: [2]bool{true, true}, family: family},
 		)
 	}
-	for _, dt := range []dtype.Type{dtype.F16, dtype.BF16} {
-		for _, down := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
-			for _, processors := range []int{1, 5} { // tiles of 128×256 and of 128×128
+	for d, dt := range []dtype.Type{dtype.F16, dtype.BF16} {
+		for i, down := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+			for j, processors := range []int{1, 5} { // tiles of 128×256 and of 128×128
+				if !square(d, i, j) {
+					continue
+				}
 				list = append(list, productTrial{m: 136, k: 328, n: 264, a: dt, b: dt, down: down, epilogue: down[0], processors: processors, family: NVIDIA, warpgroups: true})
 			}
 		}
@@ -123,7 +142,10 @@ func TestProducts(t *testing.T) {
 	add("grouped_weight by warpgroups", oneOp(backend.Single, ir.GroupedWeight, ir.Attr{Index: 3, DType: dtype.BF16}, []ir.Type{halves(300, 72), halves(300, 264), typeOf(dtype.I64, 300)}, halves(3, 72, 264)), 3, groups)
 	for kind := range 4 * (ir.Table + 1) { // in codes: 320 rows by warpgroups, 40 by thin tiles
 		form, transposed, bits := kind/4, kind/2%2 == 1, 4+int(kind%2)*4
-		for _, rows := range []int{40, 320} {
+		for i, rows := range []int{40, 320} {
+			if !square(int(kind/4), int(kind/2), int(kind), i) {
+				continue
+			}
 			q := ir.Quant{Matrices: 3, K: 264, N: 136, Bits: bits, Group: 32, Form: form, DType: dtype.BF16, Transposed: transposed}
 			if transposed {
 				q.K, q.N = 132, 260 // nothing is aligned
@@ -148,8 +170,8 @@ func TestProducts(t *testing.T) {
 		for _, dt := range []dtype.Type{dtype.BF16, dtype.F32} {
 			add(fmt.Sprintf("lora %v", dt), loraGroup(dt, 40, 72, 136, 16, false), 0, Limits{Family: family})
 		}
-		for _, tr := range quantTrials() {
-			if tr.group.Insts[1].Shape[0] > mostFewRows {
+		for i, tr := range quantTrials() {
+			if tr.group.Insts[1].Shape[0] > mostFewRows && square(int(family), i, i/2, i/8) {
 				add(tr.name, tr.group, 256, Limits{Family: family})
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // A builder makes a group and the memory that it runs on.
@@ -190,7 +191,7 @@ func element(b []byte, t dtype.Type, i int) float64 {
 
 func TestReduce(t *testing.T) {
 	ops := []ir.Op{ir.Sum, ir.Prod, ir.ReduceMax, ir.ReduceMin, ir.Mean}
-	for _, c := range []struct {
+	for n, c := range []struct {
 		shape, axes []int
 	}{
 		{[]int{7}, []int{0}}, {[]int{}, nil}, {[]int{5, 1}, []int{1}}, {[]int{40, 300}, []int{1}}, {[]int{40, 300}, []int{0}},
@@ -199,8 +200,8 @@ func TestReduce(t *testing.T) {
 		{[]int{40_003, 3}, []int{0}}, {[]int{4, 0, 3}, []int{1}}, {[]int{0, 4}, []int{1}}, {[]int{70, 1100}, []int{0}}, {[]int{3, 5}, nil},
 	} {
 		for i, op := range ops {
-			for _, typ := range testTypes {
-				if op == ir.Mean && !typ.Float() {
+			for k, typ := range testTypes {
+				if op == ir.Mean && !typ.Float() || !long.Tests() && (n+i+k)%3 != 0 { // each pair of two is left
 					continue
 				}
 				t.Run(fmt.Sprint(op, typ, c.shape, c.axes), func(t *testing.T) {

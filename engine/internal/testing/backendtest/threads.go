@@ -19,7 +19,7 @@ const threadGraphs = 40
 // another goroutine that computes, and in each run. It walks the op table and random graphs as Run does.
 func SameBits(t *testing.T, open func(threads int) backend.Backend) {
 	s := &threadSuite{}
-	threads := []int{1, 3, 2}
+	threads := []int{1, 3}
 	if long.Tests() {
 		threads = []int{1, 2, 3, 4, 7, 2}
 	}
@@ -43,7 +43,11 @@ func SameBits(t *testing.T, open func(threads int) backend.Backend) {
 		t.Run(c.Name, func(t *testing.T) { s.same(t, c.Name, dtype.F32, c) })
 	}
 	t.Run("random graphs", func(t *testing.T) {
-		for seed := range threadGraphs {
+		graphs := threadGraphs
+		if !long.Tests() {
+			graphs /= 2
+		}
+		for seed := range graphs {
 			s.same(t, fmt.Sprintf("graph %d", seed), dtype.F32, RandomGraph(5+seed, 3+seed))
 		}
 	})
