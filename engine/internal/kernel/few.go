@@ -333,8 +333,8 @@ func (p *product) addFew(n int) {
 	}
 }
 
-// early says whether a product of few rows loads its first weights before all that the kernels before it compute: no
-// kernel writes them, and it needs nothing else before.
+// early says whether a product of few rows loads its first weights before all that the kernels before it
+// compute: no kernel writes them, and it needs nothing else before.
 func (p *product) early() bool {
 	v := p.inst.Args[1]
 	stays := func(v backend.Ref) bool { i, input := v.Input(); return input && p.g.Inputs[i].Weight }

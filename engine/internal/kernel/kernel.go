@@ -64,8 +64,8 @@ type Dispatch struct {
 // mostCarried is how many bytes of arguments every GPU of NVIDIA takes with a launch.
 const mostCarried = 4096
 
-// Carried says whether the launch carries the argument struct, where a device can do that. Else the struct lies in
-// memory, and its text says so by the struct's name.
+// Carried says whether the launch carries the argument struct, where a device can do that. Else the struct
+// lies in memory, and its text says so by the struct's name.
 func (d *Dispatch) Carried() bool { return d.Args.Size <= mostCarried }
 
 // Launches is how many dispatches the kernel makes, but for those that are spared.

@@ -28,9 +28,9 @@ func (s *Source) Check() string {
 
 // CUDA returns the text as CUDA for the prelude shaders/prelude/cuda.h: for each instance of a kernel an
 // extern "C" __global__ function of its name. Its parameters are the buffers and constants in the order of
-// the text, a constant T& by value and so the kernel's own [Struct], and behind them, for each threadgroup argument but the first, its
-// offset in dynamic shared memory in bytes. A function constant of index n is the macro MSL_CONSTANT_n or,
-// without it, the variable of its name in constant memory.
+// the text, a constant T& by value and so the kernel's own [Struct], and behind them, for each threadgroup
+// argument but the first, its offset in dynamic shared memory in bytes. A function constant of index n is the
+// macro MSL_CONSTANT_n or, without it, the variable of its name in constant memory.
 func (s *Source) CUDA() string {
 	edits := s.common()
 	for i := range s.code {
@@ -331,7 +331,8 @@ func (s *Source) cudaEntries(out *strings.Builder) {
 	}
 }
 
-// begins is what a kernel does first, which may begin while the one before ends: it waits, unless the text does.
+// begins is what a kernel does first, which may begin while the one before ends: it waits, unless the text
+// does.
 func (s *Source) begins(k *Kernel) string {
 	text := "metal::let_next_begin(); "
 	for i := range s.code {

@@ -85,7 +85,9 @@ func TestCasts(t *testing.T) {
 
 // elementwiseArgs returns the dtypes of an op's operands and result when its main operands have type t.
 func elementwiseArgs(op ir.Op, t dtype.Type) (args []dtype.Type, result dtype.Type, ok bool) {
-	leaf := func(t dtype.Type) *ir.Node { return ir.NewLeaf(nil, t, &ir.Data{Layout: new(ir.Contiguous([]int{2}))}, "") }
+	leaf := func(t dtype.Type) *ir.Node {
+		return ir.NewLeaf(nil, t, &ir.Data{Layout: new(ir.Contiguous([]int{2}))}, "")
+	}
 	for _, try := range [][]dtype.Type{{t}, {t, t}, {dtype.Bool, t, t}} {
 		var src []*ir.Node
 		for _, a := range try {

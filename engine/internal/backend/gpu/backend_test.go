@@ -70,9 +70,9 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// TestReplay: a program that runs again is recorded once and then replayed, with other memory each time, of which
-// it learns by a copy, or by other arguments of a launch that carries them; the device gets nothing for one with
-// the memory of the run before.
+// TestReplay: a program that runs again is recorded once and then replayed, with other memory each time, of
+// which it learns by a copy, or by other arguments of a launch that carries them; the device gets nothing for
+// one with the memory of the run before.
 func TestReplay(t *testing.T) {
 	for _, language := range []gpu.Language{gpu.Metal, gpu.CUDA} {
 		t.Run(string(language), func(t *testing.T) { replays(t, language) })

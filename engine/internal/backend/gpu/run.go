@@ -30,8 +30,8 @@ const mostFlying = 32
 // slot records its dispatches as a graph, and later ones replay that with whatever memory their tables have:
 // structs that differ from those of the run before are bound anew. But a library gets addresses: a slot whose
 // program has products of a library records when a run has those of the run before, and replays for runs with
-// the same ones. A run with the memory and the numbers of the one before in its slot, such as that of the next
-// token, finds all in place: it is the launch of the graph.
+// the same ones. A run with the memory and the numbers of the one before in its slot, such as that of the
+// next token, finds all in place: it is the launch of the graph.
 type loaded struct {
 	b      *Backend
 	p      *backend.Program

@@ -81,8 +81,8 @@ func (s *stream) Finish() (gpu.Graph, error) {
 	return g, nil
 }
 
-// find finds the nodes of the dispatches: the driver lists nodes as they were captured. Those of libraries stand
-// between them.
+// find finds the nodes of the dispatches: the driver lists nodes as they were captured. Those of libraries
+// stand between them.
 func (g *graph) find() error {
 	count := new(uint64)
 	if err := g.device.do(cuGraphGetNodes, g.graph, 0, uintptr(unsafe.Pointer(count))); err != nil || *count == 0 {
