@@ -261,7 +261,8 @@ type Recorder interface {
 type Graph interface {
 	// Replay encodes the recorded work into a stream of the same device.
 	Replay(s Stream) error
-	// Bind gives the n-th of its dispatches other arguments, from the next Replay on.
+	// Bind gives the n-th of its dispatches other arguments, from the next Replay on. Its error has the code
+	// Unsupported where the driver cannot.
 	Bind(n int, args []Arg) error
 	// Launches is the number of dispatches, copies and fills in it.
 	Launches() int

@@ -234,7 +234,14 @@ func (b *Backend) encode(r *run, t *backend.Table) error {
 	pinned, left := r.program.pinned(t), r.program.leftOut(t)
 	same := slices.Equal(s.pinned, pinned)
 	if s.graph != nil && same && slices.Equal(s.left, left) {
-		return errors.Join(r.program.bind(s), s.graph.Replay(b.compute))
+		err := r.program.bind(s)
+		if err == nil {
+			return s.graph.Replay(b.compute)
+		}
+		if !errors.Is(err, Unsupported) {
+			return err
+		}
+		same = false
 	}
 	if !same && s.graph != nil {
 		s.graph.Close()

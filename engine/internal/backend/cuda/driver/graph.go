@@ -81,7 +81,7 @@ func (s *stream) Finish() (gpu.Graph, error) {
 	return g, nil
 }
 
-// find finds the nodes of the dispatches: the driver lists nodes as they were captured. Those of libraries
+// find finds the nodes of the dispatches, if the driver lists nodes as they were captured. Those of libraries
 // stand between them.
 func (g *graph) find() error {
 	count := new(uint64)
@@ -113,9 +113,6 @@ func (g *graph) find() error {
 			found++
 		}
 	}
-	if found < len(g.marks) {
-		return g.device.misused(cuGraphGetNodes, "found %d of %d dispatches in a graph", found, len(g.marks))
-	}
 	return nil
 }
 
@@ -138,6 +135,9 @@ func (p *nodeParams) carries(args []gpu.Arg) bool {
 func (g *graph) Bind(n int, args []gpu.Arg) error {
 	if n < 0 || n >= len(g.marks) || g.exec == 0 {
 		return g.device.misused(cuGraphExecKernelNodeSetParams, "got dispatch %d of %d, or a graph that was closed", n, len(g.marks))
+	}
+	if g.marks[n].node == 0 {
+		return &gpu.Error{Code: gpu.Unsupported, Device: g.device.Name, Op: cuGraphGetNodes.String(), Text: "the driver lists nodes in another order", Index: -1, Free: -1}
 	}
 	p := new(nodeParams)
 	if err := g.device.do(cuGraphKernelNodeGetParams, g.marks[n].node, uintptr(unsafe.Pointer(p))); err != nil {
