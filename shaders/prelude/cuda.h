@@ -8,11 +8,9 @@
 #pragma once
 
 #ifdef __CUDACC_RTC__
-#define MSL_GRID_CONSTANT __grid_constant__
 #define MSL_BEGIN
 #define MSL_END
 #else
-#define MSL_GRID_CONSTANT
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
@@ -21,6 +19,11 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define MSL_BEGIN _Pragma("clang force_cuda_host_device begin")
 #define MSL_END _Pragma("clang force_cuda_host_device end")
+#endif
+#ifdef __clang__ // which has no such word, and copies what an address is taken of
+#define MSL_GRID_CONSTANT
+#else
+#define MSL_GRID_CONSTANT __grid_constant__
 #endif
 #define MSL_INLINE __device__ __forceinline__
 #define MSL_MEMBER __device__
