@@ -2,7 +2,6 @@ package embed
 
 import (
 	"bytes"
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/python"
 )
 
 // A GGUF file gives the vectors of the folder that it was made of: as it is, and in codes those of the
@@ -111,10 +111,7 @@ func TestGGUFOfConverter(t *testing.T) {
 // TestLlamaCppReads lets llama.cpp, where its Python package is installed, make vectors with files that
 // SaveGGUF wrote.
 func TestLlamaCppReads(t *testing.T) {
-	python := cmp.Or(os.Getenv("PYTHON"), "python3")
-	if err := exec.Command(python, "-c", "import llama_cpp, safetensors, torch").Run(); err != nil {
-		t.Skip("python3 with the packages llama_cpp, safetensors and torch is not installed; the variable PYTHON names another one")
-	}
+	python := python.With(t, "llama_cpp", "safetensors", "torch")
 	args, ids := []string{"../../tests/peers/decoder_gguf.py", "check"}, tensor.From([][]int{{3, 4, 5, 6, 7, 8}, {9, 3, 3, 1, 7, 0}})
 	for _, name := range []string{"eurobert", "qwen3-wide", "gemma3"} {
 		m, path := wordless(t, name), filepath.Join(t.TempDir(), name)

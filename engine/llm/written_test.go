@@ -2,7 +2,6 @@ package llm
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/python"
 )
 
 // peersCodes is what tests/peers/decoder_codes.py wrote: a matrix, and its codes by mlx and by AutoAWQ.
@@ -194,10 +194,7 @@ func TestSaveCodes(t *testing.T) {
 	if !(differs["awq"] < 0.5*differs["loud"]) {
 		t.Errorf("with awq logits differ by %g of the largest, without its scales by %g", differs["awq"], differs["loud"])
 	}
-	python := cmp.Or(os.Getenv("PYTHON"), "python3")
-	if err := exec.Command(python, "-c", "import mlx_lm, transformers").Run(); err != nil {
-		t.Skip("python3 with the packages mlx_lm and transformers is not installed; the variable PYTHON names another one")
-	}
+	python := python.With(t, "mlx_lm", "transformers")
 	if out, err := exec.Command(python, folders...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/internal/testing/mutate"
+	"github.com/mcs-notebook/mcs/internal/testing/python"
 )
 
 // repository has two small files and one large one.
@@ -450,13 +451,7 @@ func TestWrongCalls(t *testing.T) {
 // Hugging Face's own package, where it is installed, downloads from the test's server what Fetch does: the
 // server speaks as the hub.
 func TestHuggingFaceHubReadsTheServer(t *testing.T) {
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	if err := exec.Command(python, "-c", "import huggingface_hub").Run(); err != nil {
-		t.Skip("python3 with the package huggingface_hub is not installed; the variable PYTHON names another one")
-	}
+	python := python.With(t, "huggingface_hub")
 	s := serve(t, repository())
 	dir := t.TempDir()
 	text := `import sys; from huggingface_hub import snapshot_download

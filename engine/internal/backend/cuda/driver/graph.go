@@ -17,17 +17,17 @@ func (s *stream) Record() error {
 	}
 	const relaxed = 2 // other threads, and other calls of this one, do as they like
 	l := newList(s.device.enter(), s.device.make(cuStreamBeginCapture, s.handle, relaxed))
-	s.record, s.marks = &l, nil
+	s.record, s.dispatches = &l, nil
 	return nil
 }
 
 // graph is a graph that the driver has made ready.
 type graph struct {
-	device   *device
-	graph    uintptr // whose nodes those of dispatches are
-	exec     uintptr
-	launches int
-	marks    []launch
+	device     *device
+	graph      uintptr // whose nodes those of dispatches are
+	exec       uintptr
+	launches   int
+	dispatches []launch
 }
 
 // A launch is a dispatch in a graph.
@@ -67,7 +67,7 @@ func (s *stream) Finish() (gpu.Graph, error) {
 		}
 	}
 	runtime.KeepAlive(l)
-	g := &graph{device: d, graph: *captured, launches: launches, marks: s.marks}
+	g := &graph{device: d, graph: *captured, launches: launches, dispatches: s.dispatches}
 	if err == nil {
 		err = d.do(cuGraphInstantiate, uintptr(unsafe.Pointer(&g.exec)), g.graph, 0)
 	}
@@ -94,7 +94,7 @@ func (g *graph) find() error {
 	}
 	found := 0
 	for _, n := range nodes {
-		if found == len(g.marks) {
+		if found == len(g.dispatches) {
 			break
 		}
 		kind := new(int32)
@@ -108,7 +108,7 @@ func (g *graph) find() error {
 		if err := g.device.do(cuGraphKernelNodeGetParams, n, uintptr(unsafe.Pointer(p))); err != nil {
 			return err
 		}
-		if m := &g.marks[found]; p.function == m.function && p.carries(m.args) {
+		if m := &g.dispatches[found]; p.function == m.function && p.carries(m.args) {
 			m.node, m.args = n, nil
 			found++
 		}
@@ -133,19 +133,19 @@ func (p *nodeParams) carries(args []gpu.Arg) bool {
 
 // Bind sets the arguments of a node.
 func (g *graph) Bind(n int, args []gpu.Arg) error {
-	if n < 0 || n >= len(g.marks) || g.exec == 0 {
-		return g.device.misused(cuGraphExecKernelNodeSetParams, "got dispatch %d of %d, or a graph that was closed", n, len(g.marks))
+	if n < 0 || n >= len(g.dispatches) || g.exec == 0 {
+		return g.device.misused(cuGraphExecKernelNodeSetParams, "got dispatch %d of %d, or a graph that was closed", n, len(g.dispatches))
 	}
-	if g.marks[n].node == 0 {
+	if g.dispatches[n].node == 0 {
 		return &gpu.Error{Code: gpu.Unsupported, Device: g.device.Name, Op: cuGraphGetNodes.String(), Text: "the driver lists nodes in another order", Index: -1, Free: -1}
 	}
 	p := new(nodeParams)
-	if err := g.device.do(cuGraphKernelNodeGetParams, g.marks[n].node, uintptr(unsafe.Pointer(p))); err != nil {
+	if err := g.device.do(cuGraphKernelNodeGetParams, g.dispatches[n].node, uintptr(unsafe.Pointer(p))); err != nil {
 		return err
 	}
 	var memory ccall.Arena
 	p.args = bind(&memory, args)
-	err := g.device.do(cuGraphExecKernelNodeSetParams, g.exec, g.marks[n].node, uintptr(unsafe.Pointer(p)))
+	err := g.device.do(cuGraphExecKernelNodeSetParams, g.exec, g.dispatches[n].node, uintptr(unsafe.Pointer(p)))
 	runtime.KeepAlive(&memory)
 	return err
 }

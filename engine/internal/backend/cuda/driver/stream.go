@@ -14,11 +14,11 @@ import (
 // A stream is a CUDA stream with the calls that are to be made on it.
 type stream struct {
 	gpu.Queue
-	device *device
-	handle uintptr
-	queue  list
-	record *list // what is being recorded, or nil
-	marks  []launch
+	device     *device
+	handle     uintptr
+	queue      list
+	record     *list // what is being recorded, or nil
+	dispatches []launch
 }
 
 // A list is calls, and the memory that their arguments point to. Those of its head are no work: the call that
@@ -93,7 +93,7 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 	l := s.target()
 	arguments := bind(&l.args, d.Args)
 	if s.record != nil {
-		s.marks = append(s.marks, launch{function: p.function, args: d.Args})
+		s.dispatches = append(s.dispatches, launch{function: p.function, args: d.Args})
 	}
 	if d.Early && p.overlaps && s.small(g) && s.afterLaunch(l) {
 		s.encode(cuLaunchKernelEx, overlapping(&l.args, g, t, shared, s.handle), p.function, arguments)
