@@ -1,11 +1,6 @@
 package main
 
-import (
-	"errors"
-	"fmt"
-)
-
-var errRegisters = errors.New("out of registers")
+import "fmt"
 
 // A body is one turn of a kernel's loop: it emits the nodes in order and gives each a register from its
 // definition to its last use. Pinned values (scalars, and constants while there is room) keep theirs for the
@@ -41,111 +36,90 @@ func (e *emitter) newBody(offset int, masked bool) *body {
 
 // emitTogether writes turns that share the registers, node by node: a long chain of instructions that wait
 // for each other leaves a processor's units idle, several side by side do not. They have no sums.
-func (e *emitter) emitTogether(bodies []*body) error {
-	for i, b := range bodies {
+func (e *emitter) emitTogether(count int) {
+	bodies := make([]*body, count)
+	for i := range bodies {
+		b := e.newBody(i*e.lanes, false)
 		n := len(e.spare)
-		b.free = append([]int(nil), e.spare[n*i/len(bodies):n*(i+1)/len(bodies)]...)
-		b.masks = b.masks[len(b.masks)*i/len(bodies) : len(b.masks)*(i+1)/len(bodies)]
+		b.free = append([]int(nil), e.spare[n*i/count:n*(i+1)/count]...)
+		b.masks = b.masks[len(b.masks)*i/count : len(b.masks)*(i+1)/count]
+		bodies[i] = b
 	}
 	for v := range e.nodes {
 		for _, b := range bodies {
-			if err := b.node(value(v)); err != nil {
-				return err
-			}
+			b.node(value(v))
 		}
 	}
 	for _, b := range bodies {
-		if err := b.storeAll(); err != nil {
-			return err
-		}
+		b.storeAll()
 	}
-	return nil
 }
 
 // storeAll writes the turn's stores.
-func (b *body) storeAll() error {
+func (b *body) storeAll() {
 	for _, s := range b.stores {
-		if err := b.store(s); err != nil {
-			return err
-		}
+		b.store(s)
 	}
-	return nil
 }
 
 // emit writes the whole turn. sums are the registers that the reductions are added to.
-func (b *body) emit(sums []int) error {
+func (b *body) emit(sums []int) {
 	for i := range b.nodes {
-		if err := b.node(value(i)); err != nil {
-			return err
-		}
+		b.node(value(i))
 	}
-	if err := b.storeAll(); err != nil {
-		return err
-	}
+	b.storeAll()
 	for i := range b.reduces {
-		if err := b.reduce(&b.reduces[i], sums[i]); err != nil {
-			return err
-		}
+		b.reduce(&b.reduces[i], sums[i])
 	}
-	return nil
 }
 
 // reduce adds the turn's values to a sum.
-func (b *body) reduce(r *reduce, sum int) error {
-	v, err := b.register(r.value)
-	if err != nil {
-		return err
-	}
-	times := -1
+func (b *body) reduce(r *reduce, sum int) {
+	v := b.register(r.value)
 	if r.kind == opFMA {
-		if times, err = b.register(r.times); err != nil {
-			return err
-		}
-	}
-	temp, err := b.take()
-	if err != nil {
-		return err
-	}
-	if r.kind == opFMA {
+		times, temp := b.register(r.times), b.take()
 		b.accumulateProduct(v, times, sum, temp, b.masked)
+		b.give(temp)
 	} else {
+		temp := b.take()
 		b.accumulate(r, v, sum, temp, b.masked)
+		b.give(temp)
 	}
-	b.give(temp)
 	r.used(b.done)
-	return nil
 }
 
-func (b *body) take() (int, error) {
-	if len(b.free) == 0 {
-		return 0, errRegisters
+func (b *body) take() int { return b.last(&b.free) }
+
+// last takes the last of some registers. Where there is none, the function is full.
+func (e *emitter) last(list *[]int) int {
+	n := len(*list) - 1
+	if n < 0 {
+		e.full = true
+		return 0
 	}
-	r := b.free[len(b.free)-1]
-	b.free = b.free[:len(b.free)-1]
-	return r, nil
+	r := (*list)[n]
+	*list = (*list)[:n]
+	return r
 }
 
 func (b *body) give(r int) { b.free = append(b.free, r) }
 
 // register returns where v is; a constant that is not pinned is loaded.
-func (b *body) register(v value) (int, error) {
+func (b *body) register(v value) int {
 	if r, ok := b.pinned[v]; ok {
-		return r, nil
+		return r
 	}
-	if r, ok := b.at[v]; ok {
-		return r, nil
+	if r, ok := b.at[v]; ok || b.full {
+		return r
 	}
 	n := b.nodes[v]
 	if n.op != opConst {
 		panic(fmt.Sprintf("gen: %s: value %d has no register", b.name, v))
 	}
-	r, err := b.take()
-	if err != nil {
-		return 0, err
-	}
+	r := b.take()
 	b.at[v] = r
 	b.loadConstant(n.bits, r)
-	return r, nil
+	return r
 }
 
 // done counts one use of v. After the last one its register is free; a loaded constant's is free at once.
@@ -167,51 +141,34 @@ func (b *body) done(v value) {
 func (b *body) maskIn(v value) bool { return b.set == avx512 && b.nodes[v].op.mask() }
 
 // node emits one node.
-func (b *body) node(v value) error {
+func (b *body) node(v value) {
 	n := b.nodes[v]
-	if n.op == opConst || n.op == opScalar || n.op == opPowers || b.uses[v] == 0 {
-		return nil
+	if n.op == opConst || n.op == opScalar || n.op == opPowers || b.uses[v] == 0 || b.full {
+		return
 	}
 	regs := make([]int, len(n.args))
 	for i, a := range n.args {
-		r, err := b.register(a)
-		if err != nil {
-			return err
-		}
-		regs[i] = r
+		regs[i] = b.register(a)
 	}
 	if n.op == opFMA || n.op == opFNMA {
-		return b.multiplyAdd(v, n, regs)
+		b.multiplyAdd(v, n, regs)
+		return
 	}
 	temp := -1
 	if b.needsTemp(n.op) {
-		t, err := b.take()
-		if err != nil {
-			return err
-		}
-		temp = t
+		temp = b.take()
 	}
 	b.doneAll(n.args)
-	var d int
+	from := &b.free
 	if b.maskIn(v) {
-		if len(b.masks) == 0 {
-			return errRegisters
-		}
-		d = b.masks[len(b.masks)-1]
-		b.masks = b.masks[:len(b.masks)-1]
-	} else {
-		r, err := b.take()
-		if err != nil {
-			return err
-		}
-		d = r
+		from = &b.masks
 	}
+	d := b.last(from)
 	b.at[v] = d
-	b.instruction(v, n, d, regs, temp)
+	b.instruction(n, d, regs, temp)
 	if temp >= 0 {
 		b.give(temp)
 	}
-	return nil
 }
 
 func (b *body) doneAll(args []value) {
@@ -229,7 +186,7 @@ func (b *body) needsTemp(o op) bool {
 }
 
 // multiplyAdd overwrites an operand that dies, or a copy of the addend.
-func (b *body) multiplyAdd(v value, n node, regs []int) error {
+func (b *body) multiplyAdd(v value, n node, regs []int) {
 	dies := func(i int) bool {
 		_, pinned := b.pinned[n.args[i]]
 		if pinned {
@@ -255,16 +212,12 @@ func (b *body) multiplyAdd(v value, n node, regs []int) error {
 		d = y
 		b.op(mnemonics[n.op]+"213PS", b.v(z), b.v(x), b.v(y))
 	default:
-		r, err := b.take()
-		if err != nil {
-			return err
-		}
-		d = r
+		d = b.take()
 		b.move(z, d)
 		b.multiplyInto(n.op, x, y, d)
 		b.doneAll(n.args)
 		b.at[v] = d
-		return nil
+		return
 	}
 	// The register passes from the operand to the result.
 	for i, a := range n.args {
@@ -276,7 +229,6 @@ func (b *body) multiplyAdd(v value, n node, regs []int) error {
 		b.doneOnce(n.args, i)
 	}
 	b.at[v] = d
-	return nil
 }
 
 // doneOnce counts the use of args[i]; of an operand that is mentioned twice, only the later mention can free

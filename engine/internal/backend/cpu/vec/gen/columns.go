@@ -19,88 +19,31 @@ func (k *kernel) perColumn(name string) int {
 	return p
 }
 
-// functionColumns writes what follows the parameters and constants: the loops and the sums.
-func (e *emitter) functionColumns(next *int) error {
-	across := 16 / e.lanes // vectors in a row
-	down := max(1, 4/across)
+// across is how many vectors there are in a row.
+func (e *emitter) across() int { return 16 / e.lanes }
+
+// vectorsOfColumns is how many vectors a turn of the main loop takes: those of one row or of several.
+func (e *emitter) vectorsOfColumns() int {
 	if len(e.reduces) == 0 {
-		down = 1
+		return e.across()
 	}
-	sums := make([][]int, down*across)
-	for u := range sums {
-		for _, r := range e.reduces {
-			sums[u] = append(sums[u], *next)
-			if e.set == neon {
-				e.startNEON(r.kind, *next)
-			} else {
-				e.start(r.kind, *next)
-			}
-			*next--
-		}
-	}
-	if *next < 2 {
-		return errRegisters
-	}
-	for r := *next; r >= 0; r-- {
-		e.spare = append(e.spare, r)
-	}
-	rows := func(count int) error {
-		for u := range count * across {
-			if err := e.newBody(u/across*columnsApart+u%across*e.lanes, false).emit(sums[u]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if e.set != neon {
-		e.op("XORQ", "AX", "AX")
-	}
-	if down > 1 {
-		if err := e.turnColumns("loop", down, rows); err != nil {
-			return err
-		}
-	}
-	if err := e.turnColumns("single", 1, rows); err != nil {
-		return err
-	}
-	e.joinColumns(sums, across)
-	if e.set != neon {
-		e.op("VZEROUPPER")
-	}
-	e.op("RET")
-	e.text.WriteByte('\n')
-	return nil
+	return max(4, e.across())
 }
 
-// turnColumns writes a loop over so many rows a turn.
-func (e *emitter) turnColumns(label string, count int, rows func(count int) error) error {
-	end := label + "End"
-	fmt.Fprintf(e.text, "%s:\n", label)
-	if e.set == neon {
-		e.op("CMP", fmt.Sprint("$", count), neonLeft)
-		e.op("BLT", end)
-	} else {
-		e.op("CMPQ", "CX", fmt.Sprint("$", count))
-		e.op("JLT", end)
-	}
-	if err := rows(count); err != nil {
-		return err
-	}
-	if e.set == neon {
-		for i, p := range e.params {
-			if !p.perColumn {
-				e.op("ADD", fmt.Sprint("$", 4*columnsApart*count), e.pointerNEON(i))
+// loopsOfColumns writes the loops and joins the sums.
+func (e *emitter) loopsOfColumns(sums [][]int) {
+	turn := func(label string, count int) {
+		e.turn(label, count, columnsApart*count, func() {
+			for u := range count * e.across() {
+				e.newBody(u/e.across()*columnsApart+u%e.across()*e.lanes, false).emit(sums[u])
 			}
-		}
-		e.op("SUB", fmt.Sprint("$", count), neonLeft)
-		e.op("B", label)
-	} else {
-		e.op("ADDQ", fmt.Sprint("$", columnsApart*count), "AX")
-		e.op("SUBQ", fmt.Sprint("$", count), "CX")
-		e.op("JMP", label)
+		})
 	}
-	fmt.Fprintf(e.text, "%s:\n", end)
-	return nil
+	if down := len(sums) / e.across(); down > 1 {
+		turn("loop", down)
+	}
+	turn("single", 1)
+	e.joinColumns(sums, e.across())
 }
 
 // joinColumns joins the sums to what their parameters hold.

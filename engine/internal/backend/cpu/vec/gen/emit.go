@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -20,7 +20,8 @@ type emitter struct {
 	mask   int   // AVX2: the register that holds the last turn's mask
 	nan    int   // AVX2: a register for maxima and minima
 
-	together int // vectors whose instructions stand side by side, 0 for none
+	together int  // vectors whose instructions stand side by side, 0 for none
+	full     bool // there were not registers enough, so what was written means nothing
 }
 
 // registers of pointer parameters; AX is the index in elements, CX how many are left, DX a temporary.
@@ -80,11 +81,11 @@ func emitKernel(k *kernel, table map[uint32]bool) []byte {
 			constants = append(constants, value(i))
 		}
 	}
-	sort.SliceStable(constants, func(i, j int) bool { return count[constants[i]] > count[constants[j]] })
+	slices.SortStableFunc(constants, func(a, b value) int { return count[b] - count[a] })
 	for _, together := range k.together() {
 		for pinned := len(constants); pinned >= 0; pinned-- {
 			e := &emitter{kernel: k, text: &bytes.Buffer{}, table: map[uint32]bool{}, pinned: map[value]int{}, together: together}
-			if e.function(constants[:pinned]) == nil {
+			if e.function(constants[:pinned]); !e.full {
 				for b := range e.table {
 					table[b] = true
 				}
@@ -96,31 +97,12 @@ func emitKernel(k *kernel, table map[uint32]bool) []byte {
 }
 
 // function writes the whole function.
-func (e *emitter) function(constants []value) error {
-	if e.set == neon {
-		return e.functionNEON(constants)
-	}
+func (e *emitter) function(constants []value) {
 	size, _ := e.layout()
 	fmt.Fprintf(e.text, "// func %s\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n", e.signature(), e.name, e.set.name, size)
-	offset, pointers := 0, 0
 	next := e.regs - 1
 	pin := func() int { next--; return next + 1 }
-	for i, p := range e.params {
-		if !p.scalar {
-			e.op("MOVQ", fmt.Sprintf("%s+%d(FP)", p.name, offset), pointerRegisters[pointers])
-			offset += 8
-			pointers++
-			continue
-		}
-		for v, n := range e.nodes {
-			if n.op == opScalar && n.imm == i {
-				e.pinned[value(v)] = pin()
-				e.op("VBROADCASTSS", fmt.Sprintf("%s+%d(FP)", p.name, offset), e.v(next+1))
-			}
-		}
-		offset += 4
-	}
-	e.op("MOVQ", fmt.Sprintf("n+%d(FP)", (offset+7)&^7), "CX")
+	e.parameters(pin)
 	for _, c := range constants {
 		e.pinned[c] = pin()
 		e.loadConstant(e.nodes[c].bits, next+1)
@@ -131,22 +113,21 @@ func (e *emitter) function(constants []value) error {
 			e.op("VMOVUPS", "powers<>(SB)", e.v(next+1))
 		}
 	}
-	if e.columns {
-		return e.functionColumns(&next)
-	}
 	unroll := e.unroll()
-	if e.together > 0 {
+	switch {
+	case e.columns:
+		unroll = e.vectorsOfColumns()
+	case e.together > 0:
 		unroll = e.together
 	}
 	sums := make([][]int, unroll)
 	for u := range sums {
 		for _, r := range e.reduces {
-			reg := pin()
-			sums[u] = append(sums[u], reg)
-			e.start(r.kind, reg)
+			sums[u] = append(sums[u], pin())
+			e.start(r.kind, next+1)
 		}
 	}
-	if e.set == avx2 {
+	if e.set == avx2 && !e.columns {
 		e.mask = pin()
 		for _, r := range e.reduces {
 			if (r.kind == opMax || r.kind == opMin) && e.nan == 0 {
@@ -154,61 +135,109 @@ func (e *emitter) function(constants []value) error {
 			}
 		}
 	}
-	if next < 2 {
-		return errRegisters
+	if e.full = next < 2; e.full {
+		return
 	}
 	for r := next; r >= 0; r-- {
 		e.spare = append(e.spare, r)
 	}
-	e.op("XORQ", "AX", "AX")
-	if err := e.loops(unroll, sums); err != nil {
-		return err
+	if e.set != neon {
+		e.op("XORQ", "AX", "AX")
 	}
-	e.finish(sums)
-	e.op("VZEROUPPER")
+	if e.columns {
+		e.loopsOfColumns(sums)
+	} else {
+		e.loops(sums)
+		e.finish(sums)
+	}
+	if e.set != neon {
+		e.op("VZEROUPPER")
+	}
 	e.op("RET")
 	e.text.WriteByte('\n')
-	return nil
 }
 
-// loops writes the main loop, the loop of single vectors and the masked last turn.
-func (e *emitter) loops(unroll int, sums [][]int) error {
-	turn := func(label string, count int) error {
-		end := label + "End"
-		fmt.Fprintf(e.text, "%s:\n", label)
-		e.op("CMPQ", "CX", fmt.Sprint("$", count*e.lanes))
+// parameters moves the parameters into registers.
+func (e *emitter) parameters(pin func() int) {
+	move, left, offset := "MOVQ", "CX", 0
+	if e.set == neon {
+		move, left = "MOVD", neonLeft
+	}
+	for i, p := range e.params {
+		at := fmt.Sprintf("%s+%d(FP)", p.name, offset)
+		if !p.scalar {
+			e.op(move, at, e.pointerOf(i))
+			offset += 8
+			continue
+		}
+		offset += 4
+		for v, n := range e.nodes {
+			if n.op != opScalar || n.imm != i {
+				continue
+			}
+			r := pin()
+			if e.pinned[value(v)] = r; e.set == neon {
+				e.op("FMOVS", at, fmt.Sprint("F", r))
+				e.word("dup v%d.4s, v%d.s[0]", r, r)
+			} else {
+				e.op("VBROADCASTSS", at, e.v(r))
+			}
+		}
+	}
+	e.op(move, fmt.Sprintf("n+%d(FP)", (offset+7)&^7), left)
+}
+
+// turn writes a loop that goes on while so many are left, and then by so many elements.
+func (e *emitter) turn(label string, count, elements int, body func()) {
+	end, less, goOn := label+"End", fmt.Sprint("$", count), fmt.Sprint("$", elements)
+	fmt.Fprintf(e.text, "%s:\n", label)
+	if e.set == neon {
+		e.op("CMP", less, neonLeft)
+		e.op("BLT", end)
+		body()
+		for i, p := range e.params {
+			if !p.scalar && !p.perColumn {
+				e.op("ADD", fmt.Sprint("$", elements*p.mem.size()), e.pointerOf(i))
+			}
+		}
+		e.op("SUB", less, neonLeft)
+		e.op("B", label)
+	} else {
+		e.op("CMPQ", "CX", less)
 		e.op("JLT", end)
-		if e.together > 0 && count > 1 {
-			bodies := make([]*body, count)
-			for u := range bodies {
-				bodies[u] = e.newBody(u*e.lanes, false)
-			}
-			if err := e.emitTogether(bodies); err != nil {
-				return err
-			}
-		} else {
-			for u := range count {
-				if err := e.newBody(u*e.lanes, false).emit(sums[u]); err != nil {
-					return err
-				}
-			}
-		}
-		e.op("ADDQ", fmt.Sprint("$", count*e.lanes), "AX")
-		e.op("SUBQ", fmt.Sprint("$", count*e.lanes), "CX")
+		body()
+		e.op("ADDQ", goOn, "AX")
+		e.op("SUBQ", less, "CX")
 		e.op("JMP", label)
-		fmt.Fprintf(e.text, "%s:\n", end)
-		return nil
 	}
-	if unroll > 1 {
-		if err := turn("loop", unroll); err != nil {
-			return err
-		}
+	fmt.Fprintf(e.text, "%s:\n", end)
+}
+
+// loops writes the main loop, the loop of single vectors and the masked last turn, or a loop of single
+// elements.
+func (e *emitter) loops(sums [][]int) {
+	turn := func(label string, count int) {
+		e.turn(label, count*e.lanes, count*e.lanes, func() {
+			if e.together > 0 && count > 1 {
+				e.emitTogether(count)
+				return
+			}
+			for u := range count {
+				e.newBody(u*e.lanes, false).emit(sums[u])
+			}
+		})
 	}
-	if err := turn("single", 1); err != nil {
-		return err
+	if len(sums) > 1 {
+		turn("loop", len(sums))
 	}
-	if e.narrow() && e.set == avx2 {
-		return nil // the caller does the rest
+	turn("single", 1)
+	last := func() { e.newBody(0, true).emit(sums[0]) }
+	switch {
+	case e.set == neon:
+		e.turn("element", 1, 1, last)
+		return
+	case e.narrow() && e.set == avx2:
+		return // the caller does the rest
 	}
 	e.op("TESTQ", "CX", "CX")
 	e.op("JEQ", "done")
@@ -221,11 +250,8 @@ func (e *emitter) loops(unroll int, sums [][]int) error {
 		e.op("LEAQ", "lanes<>+32(SB)", "DX")
 		e.op("VMOVDQU", "(DX)(CX*4)", e.v(e.mask))
 	}
-	if err := e.newBody(0, true).emit(sums[0]); err != nil {
-		return err
-	}
+	last()
 	fmt.Fprintf(e.text, "done:\n")
-	return nil
 }
 
 // narrow says whether elements of fewer than 32 bits are read or written.
@@ -306,7 +332,12 @@ func (k *kernel) pointerIndex(p int) int {
 }
 
 // pointerOf is the register of parameter p.
-func (k *kernel) pointerOf(p int) string { return pointerRegisters[k.pointerIndex(p)] }
+func (k *kernel) pointerOf(p int) string {
+	if k.set == neon {
+		return fmt.Sprint("R", k.pointerIndex(p))
+	}
+	return pointerRegisters[k.pointerIndex(p)]
+}
 
 // address is the memory operand of the turn's elements.
 func (b *body) address(p int) string {
@@ -354,13 +385,8 @@ func files() map[string][]byte {
 
 // data writes the constants, the lanes from which AVX2 takes its masks, and the powers of opPowers.
 func data(table map[uint32]bool) string {
-	var words []uint32
-	for w := range table {
-		words = append(words, w)
-	}
-	sort.Slice(words, func(i, j int) bool { return words[i] < words[j] })
 	var s strings.Builder
-	for _, w := range words {
+	for _, w := range slices.Sorted(maps.Keys(table)) {
 		fmt.Fprintf(&s, "DATA c%08x<>+0(SB)/4, $0x%08x\nGLOBL c%08x<>(SB), RODATA|NOPTR, $4\n", w, w, w)
 	}
 	for i := range 16 {

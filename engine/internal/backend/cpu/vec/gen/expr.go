@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 )
 
 // A set is an instruction set: what vectors are called, how many there are, how many 32-bit lanes they have.
@@ -165,24 +166,12 @@ func (r *reduce) used(f func(v value)) {
 
 func (k *kernel) node(n node) value {
 	for i, m := range k.nodes { // an expression has tens of nodes: a search is enough to share equal ones
-		if m.op == n.op && m.imm == n.imm && m.bits == n.bits && equal(m.args, n.args) {
+		if m.op == n.op && m.imm == n.imm && m.bits == n.bits && slices.Equal(m.args, n.args) {
 			return value(i)
 		}
 	}
 	k.nodes = append(k.nodes, n)
 	return value(len(k.nodes) - 1)
-}
-
-func equal(a, b []value) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func (k *kernel) apply(o op, args ...value) value { return k.node(node{op: o, args: args}) }

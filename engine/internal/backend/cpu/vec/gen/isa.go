@@ -16,7 +16,7 @@ var bitwise = map[op]string{opAnd: "VPAND", opOr: "VPOR", opXor: "VPXOR"}
 var shifts = map[op]string{opShiftLeft: "VPSLLD", opShiftRight: "VPSRLD", opShiftRightSigned: "VPSRAD"}
 
 // instruction emits a node's instruction: register d from those of its operands.
-func (b *body) instruction(v value, n node, d int, r []int, temp int) {
+func (b *body) instruction(n node, d int, r []int, temp int) {
 	if b.set == neon {
 		b.instructionNEON(n, d, r, temp)
 		return
@@ -137,24 +137,17 @@ func (b *body) loadFrom(p, d int) {
 }
 
 // store writes the turn's elements.
-func (b *body) store(s store) error {
-	r, err := b.register(s.value)
-	if err != nil {
-		return err
-	}
+func (b *body) store(s store) {
+	r := b.register(s.value)
 	switch b.set {
 	case neon:
-		err = b.storeNEON(s, r)
+		b.storeNEON(s, r)
 	case avx512:
 		b.storeWide(s.mem, r, b.address(s.param))
 	default:
-		err = b.storeNarrow(s.mem, r, b.address(s.param))
-	}
-	if err != nil {
-		return err
+		b.storeNarrow(s.mem, r, b.address(s.param))
 	}
 	b.done(s.value)
-	return nil
 }
 
 // storing is the instruction that stores 32-bit lanes.
@@ -182,7 +175,7 @@ func (b *body) storeWide(m mem, r int, to string) {
 	}
 }
 
-func (b *body) storeNarrow(m mem, r int, to string) error {
+func (b *body) storeNarrow(m mem, r int, to string) {
 	switch m {
 	case f32, i32:
 		if b.masked {
@@ -190,15 +183,12 @@ func (b *body) storeNarrow(m mem, r int, to string) error {
 		} else {
 			b.op(b.storing(), b.v(r), to)
 		}
-		return nil
+		return
 	case half:
 		b.op("VCVTPS2PH", "$0", b.v(r), to)
-		return nil
+		return
 	}
-	t, err := b.take()
-	if err != nil {
-		return err
-	}
+	t := b.take()
 	b.op("VEXTRACTI128", "$1", b.v(r), xmm(t))
 	b.op("VPACKUSDW", xmm(t), xmm(r), xmm(t))
 	if m == u8 {
@@ -208,16 +198,18 @@ func (b *body) storeNarrow(m mem, r int, to string) error {
 		b.op("VMOVDQU", xmm(t), to)
 	}
 	b.give(t)
-	return nil
 }
 
 // start gives a sum its first value.
 func (e *emitter) start(kind op, r int) {
 	switch kind {
 	case opAdd, opFMA:
-		if e.set == avx512 {
+		switch e.set {
+		case neon:
+			e.word("movi v%d.2d, #0", r)
+		case avx512:
 			e.op("VPXORD", e.v(r), e.v(r), e.v(r))
-		} else {
+		default:
 			e.op("VXORPS", e.v(r), e.v(r), e.v(r))
 		}
 	case opMax:
@@ -285,13 +277,18 @@ func (e *emitter) accumulate(r *reduce, v, sum, temp int, masked bool) {
 // finish joins the sums of the unrolled turns, then the lanes, and stores the results.
 func (e *emitter) finish(sums [][]int) {
 	_, results := e.layout()
-	temp := e.spare[len(e.spare)-1]
+	temp, other := e.spare[len(e.spare)-1], e.spare[len(e.spare)-2]
 	for i := range e.reduces {
 		r := &e.reduces[i]
 		for u := 1; u < len(sums); u++ {
 			e.accumulate(r, sums[u][i], sums[0][i], temp, false)
 		}
-		sum, other := sums[0][i], e.spare[len(e.spare)-2]
+		sum, to := sums[0][i], fmt.Sprintf("r%d+%d(FP)", i, results+4*i)
+		if e.set == neon {
+			e.acrossNEON(r, sum)
+			e.op("FMOVS", fmt.Sprint("F", sum), to)
+			continue
+		}
 		if e.set == avx512 {
 			e.op("VSHUFF64X2", "$0x4e", e.v(sum), e.v(sum), e.v(other))
 			e.accumulate(r, other, sum, temp, false)
@@ -305,6 +302,6 @@ func (e *emitter) finish(sums [][]int) {
 			e.op("VPERMILPS", shuffle, e.v(sum), e.v(other))
 			e.accumulate(r, other, sum, temp, false)
 		}
-		e.op("VMOVSS", xmm(sum), fmt.Sprintf("r%d+%d(FP)", i, results+4*i))
+		e.op("VMOVSS", xmm(sum), to)
 	}
 }

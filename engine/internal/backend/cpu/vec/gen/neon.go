@@ -32,95 +32,6 @@ var (
 // neonTemp says whether a node needs a register that is none of its operands'.
 func neonTemp(o op) bool { return o == opTruncate || o == opMulWords }
 
-// functionNEON writes the whole function.
-func (e *emitter) functionNEON(constants []value) error {
-	size, results := e.layout()
-	fmt.Fprintf(e.text, "// func %s\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n", e.signature(), e.name, e.set.name, size)
-	next := e.regs - 1
-	pin := func() int { next--; return next + 1 }
-	offset := 0
-	for i, p := range e.params {
-		if !p.scalar {
-			e.op("MOVD", fmt.Sprintf("%s+%d(FP)", p.name, offset), e.pointerNEON(i))
-			offset += 8
-			continue
-		}
-		for v, n := range e.nodes {
-			if n.op == opScalar && n.imm == i {
-				r := pin()
-				e.pinned[value(v)] = r
-				e.op("FMOVS", fmt.Sprintf("%s+%d(FP)", p.name, offset), fmt.Sprint("F", r))
-				e.word("dup v%d.4s, v%d.s[0]", r, r)
-			}
-		}
-		offset += 4
-	}
-	e.op("MOVD", fmt.Sprintf("n+%d(FP)", (offset+7)&^7), neonLeft)
-	for _, c := range constants {
-		e.pinned[c] = pin()
-		e.loadConstant(e.nodes[c].bits, next+1)
-	}
-	if e.columns {
-		return e.functionColumns(&next)
-	}
-	sums := make([][]int, e.unroll())
-	for u := range sums {
-		for _, r := range e.reduces {
-			sums[u] = append(sums[u], pin())
-			e.startNEON(r.kind, next+1)
-		}
-	}
-	if next < 2 {
-		return errRegisters
-	}
-	for r := next; r >= 0; r-- {
-		e.spare = append(e.spare, r)
-	}
-	if err := e.loopsNEON(sums); err != nil {
-		return err
-	}
-	e.finishNEON(sums, results)
-	e.op("RET")
-	e.text.WriteByte('\n')
-	return nil
-}
-
-// loopsNEON writes the main loop, the loop of single vectors and that of single elements.
-func (e *emitter) loopsNEON(sums [][]int) error {
-	turn := func(label string, vectors, elements int) error {
-		end := label + "End"
-		fmt.Fprintf(e.text, "%s:\n", label)
-		e.op("CMP", fmt.Sprint("$", elements), neonLeft)
-		e.op("BLT", end)
-		for u := range vectors {
-			if err := e.newBody(u*e.lanes, elements == 1).emit(sums[u]); err != nil {
-				return err
-			}
-		}
-		for i, p := range e.params {
-			if !p.scalar {
-				e.op("ADD", fmt.Sprint("$", elements*p.mem.size()), e.pointerNEON(i))
-			}
-		}
-		e.op("SUB", fmt.Sprint("$", elements), neonLeft)
-		e.op("B", label)
-		fmt.Fprintf(e.text, "%s:\n", end)
-		return nil
-	}
-	if len(sums) > 1 {
-		if err := turn("loop", len(sums), len(sums)*e.lanes); err != nil {
-			return err
-		}
-	}
-	if err := turn("single", 1, e.lanes); err != nil {
-		return err
-	}
-	return turn("element", 1, 1)
-}
-
-// pointerNEON is the register of parameter p.
-func (k *kernel) pointerNEON(p int) string { return fmt.Sprint("R", k.pointerIndex(p)) }
-
 // memoryNEON is the operand of the turn's elements.
 func (b *body) memoryNEON(p int) string {
 	return fmt.Sprintf("[x%d, #%d]", b.pointerIndex(p), b.offset*b.params[p].mem.size())
@@ -153,11 +64,8 @@ func (b *body) wideNEON(m mem) byte {
 }
 
 // storeNEON writes the turn's elements.
-func (b *body) storeNEON(s store, r int) error {
-	t, err := b.take()
-	if err != nil {
-		return err
-	}
+func (b *body) storeNEON(s store, r int) {
+	t := b.take()
 	from := t
 	switch s.mem {
 	case u8:
@@ -172,7 +80,6 @@ func (b *body) storeNEON(s store, r int) error {
 	}
 	b.word("str %c%d, %s", b.wideNEON(s.mem), from, b.memoryNEON(s.param))
 	b.give(t)
-	return nil
 }
 
 // instructionNEON emits a node's instruction: register d, which may be one of its operands', from those of
@@ -276,18 +183,6 @@ func (b *body) blendNEON(d, mask, then, els int) {
 	}
 }
 
-// startNEON gives a sum its first value.
-func (e *emitter) startNEON(kind op, r int) {
-	switch kind {
-	case opAdd, opFMA:
-		e.word("movi v%d.2d, #0", r)
-	case opMax:
-		e.loadConstant(0xff800000, r)
-	case opMin:
-		e.loadConstant(0x7f800000, r)
-	}
-}
-
 // accumulateProductNEON adds v·times to sum, only lane 0 in the turns of single elements.
 func (e *emitter) accumulateProductNEON(v, times, sum, temp int, single bool) {
 	if single {
@@ -320,27 +215,19 @@ func (e *emitter) accumulateNEON(r *reduce, v, sum, temp int, single bool) {
 	e.word("%s v%d.4s, v%d.4s, v%d.4s", mnemonic, sum, sum, v)
 }
 
-// finishNEON joins the sums of the unrolled turns, then the lanes, and stores the results.
-func (e *emitter) finishNEON(sums [][]int, results int) {
-	for i := range e.reduces {
-		r := &e.reduces[i]
-		sum := sums[0][i]
-		for u := 1; u < len(sums); u++ {
-			e.accumulateNEON(r, sums[u][i], sum, 0, false)
+// acrossNEON joins the lanes of a sum.
+func (e *emitter) acrossNEON(r *reduce, sum int) {
+	switch r.kind {
+	case opAdd, opFMA:
+		e.word("faddp v%d.4s, v%d.4s, v%d.4s", sum, sum, sum)
+		e.word("faddp s%d, v%d.2s", sum, sum)
+	case opMax:
+		mnemonic := "fmaxv"
+		if r.loose {
+			mnemonic = "fmaxnmv"
 		}
-		switch r.kind {
-		case opAdd, opFMA:
-			e.word("faddp v%d.4s, v%d.4s, v%d.4s", sum, sum, sum)
-			e.word("faddp s%d, v%d.2s", sum, sum)
-		case opMax:
-			mnemonic := "fmaxv"
-			if r.loose {
-				mnemonic = "fmaxnmv"
-			}
-			e.word("%s s%d, v%d.4s", mnemonic, sum, sum)
-		case opMin:
-			e.word("fminv s%d, v%d.4s", sum, sum)
-		}
-		e.op("FMOVS", fmt.Sprint("F", sum), fmt.Sprintf("r%d+%d(FP)", i, results+4*i))
+		e.word("%s s%d, v%d.4s", mnemonic, sum, sum)
+	case opMin:
+		e.word("fminv s%d, v%d.4s", sum, sum)
 	}
 }
