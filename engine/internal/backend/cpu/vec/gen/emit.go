@@ -86,9 +86,7 @@ func emitKernel(k *kernel, table map[uint32]bool) []byte {
 		for pinned := len(constants); pinned >= 0; pinned-- {
 			e := &emitter{kernel: k, text: &bytes.Buffer{}, table: map[uint32]bool{}, pinned: map[value]int{}, together: together}
 			if e.function(constants[:pinned]); !e.full {
-				for b := range e.table {
-					table[b] = true
-				}
+				maps.Copy(table, e.table)
 				return e.text.Bytes()
 			}
 		}
