@@ -128,6 +128,20 @@ func (fn *function) label(hint string) string {
 
 func (fn *function) at(label string) { fmt.Fprintf(&fn.f.text, "%s:\n", label) }
 
+// loop writes a loop around what the body of a range emits: a counter goes down by step to 0.
+func (fn *function) loop(again, counter string, step int) func(body func() bool) {
+	return func(body func() bool) {
+		fn.at(again)
+		body()
+		if step == 1 {
+			fn.op("DECQ", counter)
+		} else {
+			fn.op("SUBQ", imm(step), counter)
+		}
+		fn.op("JNZ", again)
+	}
+}
+
 // zero clears the first n vectors.
 func (fn *function) zero(s set, n int) {
 	clear := map[set]string{avx512: "VPXORD", avx2: "VXORPS"}[s]

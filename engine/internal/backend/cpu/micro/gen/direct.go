@@ -59,30 +59,28 @@ func (m *matmulKernels) direct(s set, mr, v int, typ string) (name string) {
 		size = 4
 	}
 	b := mr * v
-	loop := fn.label("loop")
-	fn.at(loop)
-	for j := range v {
-		if j == v-1 {
-			widen(fn, typ, mem(j*s.lanes*size, "BX"), s.v(b+j), mask...)
-		} else {
-			widen(fn, typ, mem(j*s.lanes*size, "BX"), s.v(b+j))
-		}
-	}
-	fn.op("PREFETCHT1", mem(0, "DX"))
-	fn.op("PREFETCHT1", mem(64, "DX"))
-	spare := min(s.regs-b-v, 2)
-	for i := range mr {
-		a := s.v(b + v + i%spare)
-		fn.op("VBROADCASTSS", mem(4*i, "SI"), a)
+	for range fn.loop(fn.label("loop"), "AX", 1) {
 		for j := range v {
-			fn.op("VFMADD231PS", s.v(b+j), a, s.v(i*v+j))
+			if j == v-1 {
+				widen(fn, typ, mem(j*s.lanes*size, "BX"), s.v(b+j), mask...)
+			} else {
+				widen(fn, typ, mem(j*s.lanes*size, "BX"), s.v(b+j))
+			}
 		}
+		fn.op("PREFETCHT1", mem(0, "DX"))
+		fn.op("PREFETCHT1", mem(64, "DX"))
+		spare := min(s.regs-b-v, 2)
+		for i := range mr {
+			a := s.v(b + v + i%spare)
+			fn.op("VBROADCASTSS", mem(4*i, "SI"), a)
+			for j := range v {
+				fn.op("VFMADD231PS", s.v(b+j), a, s.v(i*v+j))
+			}
+		}
+		fn.op("ADDQ", imm(4*mr), "SI")
+		fn.op("ADDQ", "R8", "BX")
+		fn.op("ADDQ", "R11", "DX")
 	}
-	fn.op("ADDQ", imm(4*mr), "SI")
-	fn.op("ADDQ", "R8", "BX")
-	fn.op("ADDQ", "R11", "DX")
-	fn.op("DECQ", "AX")
-	fn.op("JNZ", loop)
 	m.store(fn, s, mr, v)
 	fn.end()
 	return name

@@ -24,21 +24,20 @@ func emitDouble(f *file) {
 			fn.op("VMOVUPS", t.v(0), t.v(i))
 		}
 		loop, b := fn.label("loop"), rows*v
-		fn.at(loop)
-		for j := range v {
-			fn.op("VMOVUPS", mem(j*t.bytes(), "BX"), t.v(b+j))
-		}
-		for i := range rows {
-			a := t.v(b + v + i%2)
-			fn.op("VBROADCASTSD", mem(8*i, "SI"), a)
+		for range fn.loop(loop, "AX", 1) {
 			for j := range v {
-				fn.op("VFMADD231PD", t.v(b+j), a, t.v(i*v+j))
+				fn.op("VMOVUPS", mem(j*t.bytes(), "BX"), t.v(b+j))
 			}
+			for i := range rows {
+				a := t.v(b + v + i%2)
+				fn.op("VBROADCASTSD", mem(8*i, "SI"), a)
+				for j := range v {
+					fn.op("VFMADD231PD", t.v(b+j), a, t.v(i*v+j))
+				}
+			}
+			fn.op("ADDQ", imm(8*rows), "SI")
+			fn.op("ADDQ", "R8", "BX")
 		}
-		fn.op("ADDQ", imm(8*rows), "SI")
-		fn.op("ADDQ", "R8", "BX")
-		fn.op("DECQ", "AX")
-		fn.op("JNZ", loop)
 		plus, minus := fn.label("plus"), fn.label("minus")
 		fn.op("CMPQ", "R10", imm(0))
 		fn.op("JGT", plus)
@@ -86,21 +85,19 @@ func emitSymmetric(f *file) {
 		fn.op("VBROADCASTSD", mem(8*i, "BX"), t.v(of+i))
 		fn.op("VXORPS", t.v(sum+i), t.v(sum+i), t.v(sum+i))
 	}
-	loop := fn.label("loop")
-	fn.at(loop)
-	fn.op("VMOVUPS", mem(0, "DX"), t.v(y))
-	fn.op("VMOVUPS", mem(0, "CX"), t.v(x))
-	for i, row := range rows {
-		fn.op("VMOVUPS", mem(0, row), t.v(a+i))
-		fn.op("VFMADD231PD", t.v(x), t.v(a+i), t.v(sum+i))
-		fn.op("VFMADD231PD", t.v(of+i), t.v(a+i), t.v(y))
-		fn.op("ADDQ", imm(32), row)
+	for range fn.loop(fn.label("loop"), "AX", 4) {
+		fn.op("VMOVUPS", mem(0, "DX"), t.v(y))
+		fn.op("VMOVUPS", mem(0, "CX"), t.v(x))
+		for i, row := range rows {
+			fn.op("VMOVUPS", mem(0, row), t.v(a+i))
+			fn.op("VFMADD231PD", t.v(x), t.v(a+i), t.v(sum+i))
+			fn.op("VFMADD231PD", t.v(of+i), t.v(a+i), t.v(y))
+			fn.op("ADDQ", imm(32), row)
+		}
+		fn.op("VMOVUPS", t.v(y), mem(0, "DX"))
+		fn.op("ADDQ", imm(32), "CX")
+		fn.op("ADDQ", imm(32), "DX")
 	}
-	fn.op("VMOVUPS", t.v(y), mem(0, "DX"))
-	fn.op("ADDQ", imm(32), "CX")
-	fn.op("ADDQ", imm(32), "DX")
-	fn.op("SUBQ", imm(4), "AX")
-	fn.op("JNZ", loop)
 	for i := range 4 {
 		fn.op("VMOVUPS", t.v(sum+i), mem(32*i, "DI"))
 	}

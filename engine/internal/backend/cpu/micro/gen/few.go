@@ -119,11 +119,9 @@ func (k *axpyKernel) columns(v int, masked bool) {
 	k.at(one)
 	k.op("ADDQ", imm(4), "R15")
 	k.op("JZ", done)
-	again := k.label("again")
-	k.at(again)
-	k.rows(1, v, mask)
-	k.op("DECQ", "R15")
-	k.op("JNZ", again)
+	for range k.loop(k.label("again"), "R15", 1) {
+		k.rows(1, v, mask)
+	}
 	k.at(done)
 	k.op("ADDQ", imm(v*s.bytes()), "DI")
 	k.op("ADDQ", imm(v*s.lanes*k.size), "BX")

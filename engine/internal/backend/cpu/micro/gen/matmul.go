@@ -87,24 +87,22 @@ func (m *matmulKernels) tile(s set, mr, v int, dot bool) (name string) {
 	fn.op("MOVQ", "AX", "R12")
 	fn.op("SHRQ", imm(2), "R12")
 	fn.op("JZ", tail)
-	fn.at(loop)
-	rowsOfB := [unroll][]string{{}, {"R8*1"}, {"R8*2"}, {"R11*1"}}
-	for u := range unroll {
-		m.step(fn, s, mr, v, u, rowsOfB[u], dot)
+	for range fn.loop(loop, "R12", 1) {
+		rowsOfB := [unroll][]string{{}, {"R8*1"}, {"R8*2"}, {"R11*1"}}
+		for u := range unroll {
+			m.step(fn, s, mr, v, u, rowsOfB[u], dot)
+		}
+		fn.op("ADDQ", imm(4*mr*unroll), "SI")
+		fn.op("LEAQ", mem(0, "BX", "R8*4"), "BX")
 	}
-	fn.op("ADDQ", imm(4*mr*unroll), "SI")
-	fn.op("LEAQ", mem(0, "BX", "R8*4"), "BX")
-	fn.op("DECQ", "R12")
-	fn.op("JNZ", loop)
 	fn.at(tail)
 	fn.op("ANDQ", imm(unroll-1), "AX")
 	fn.op("JZ", store)
-	fn.at(one)
-	m.step(fn, s, mr, v, 0, nil, dot)
-	fn.op("ADDQ", imm(4*mr), "SI")
-	fn.op("ADDQ", "R8", "BX")
-	fn.op("DECQ", "AX")
-	fn.op("JNZ", one)
+	for range fn.loop(one, "AX", 1) {
+		m.step(fn, s, mr, v, 0, nil, dot)
+		fn.op("ADDQ", imm(4*mr), "SI")
+		fn.op("ADDQ", "R8", "BX")
+	}
 
 	fn.at(store)
 	m.store(fn, s, mr, v)

@@ -38,6 +38,16 @@ func (fn neonFunction) params(names ...string) {
 	}
 }
 
+// loop is function.loop for arm64.
+func (fn neonFunction) loop(again, counter string, step int) func(body func() bool) {
+	return func(body func() bool) {
+		fn.at(again)
+		body()
+		fn.op("SUBS", imm(step), counter)
+		fn.op("BNE", again)
+	}
+}
+
 // x returns the name of general register i.
 func x(i int) string {
 	if i == 18 || i > 26 {
@@ -130,10 +140,9 @@ func matmulNEON(f *file, mr, v int, dot bool) (name string) {
 	k.op("B", loop)
 	k.at(single)
 	k.op("CBZ", "R0", last)
-	k.at(one)
-	k.step(true)
-	k.op("SUBS", imm(1), "R0")
-	k.op("BNE", one)
+	for range k.loop(one, "R0", 1) {
+		k.step(true)
+	}
 	k.at(last)
 	k.step(false)
 	k.store()
@@ -204,23 +213,21 @@ func (k *neonTile) store() {
 		k.word("str q%d, [x9, #%d]", i, 16*i)
 	}
 	row, col, store := k.label("row"), k.label("col"), k.label("store")
-	k.at(row)
-	k.op("MOVD", "R9", "R10")
-	k.op("MOVD", "R4", "R11")
-	k.op("MOVD", "R7", "R12")
-	k.at(col)
-	k.op("FMOVS.P", "4(R10)", "F0")
-	k.op("CBZ", "R8", store)
-	k.op("FMOVS", "(R11)", "F1")
-	k.op("FADDS", "F1", "F0")
-	k.at(store)
-	k.op("FMOVS.P", "F0", "4(R11)")
-	k.op("SUBS", imm(1), "R12")
-	k.op("BNE", col)
-	k.op("ADD", imm(16*k.v), "R9")
-	k.op("ADD", "R5", "R4")
-	k.op("SUBS", imm(1), "R6")
-	k.op("BNE", row)
+	for range k.loop(row, "R6", 1) {
+		k.op("MOVD", "R9", "R10")
+		k.op("MOVD", "R4", "R11")
+		k.op("MOVD", "R7", "R12")
+		for range k.loop(col, "R12", 1) {
+			k.op("FMOVS.P", "4(R10)", "F0")
+			k.op("CBZ", "R8", store)
+			k.op("FMOVS", "(R11)", "F1")
+			k.op("FADDS", "F1", "F0")
+			k.at(store)
+			k.op("FMOVS.P", "F0", "4(R11)")
+		}
+		k.op("ADD", imm(16*k.v), "R9")
+		k.op("ADD", "R5", "R4")
+	}
 	k.at(done)
 }
 
@@ -234,13 +241,11 @@ func emitPeakNEON(f *file) {
 		fn := f.neon("does n times 24 multiply-adds of a vector.", name, "n int")
 		fn.params("n")
 		fn.zero(0, 32)
-		loop := fn.label("loop")
-		fn.at(loop)
-		for i := range 24 {
-			fn.word(instruction, i)
+		for range fn.loop(fn.label("loop"), "R0", 1) {
+			for i := range 24 {
+				fn.word(instruction, i)
+			}
 		}
-		fn.op("SUBS", imm(1), "R0")
-		fn.op("BNE", loop)
 		fn.ret()
 	}
 }

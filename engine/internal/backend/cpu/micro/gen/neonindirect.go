@@ -27,40 +27,38 @@ func indirectNEON(f *file, mr, v int) (name string) {
 	}
 	k.zero(0, mr*v)
 	stretch, loop, tail, one, next := k.label("stretch"), k.label("loop"), k.label("tail"), k.label("one"), k.label("next")
-	k.at(stretch)
-	k.op("MOVD", "(R0)", "R6")
-	k.op("MOVD", "8(R0)", "R2")
-	k.op("MOVD", "16(R0)", "R3")
-	k.op("ADD", imm(24), "R0")
-	k.op("SUB", "R6", "R2")
-	k.op("ADD", "R3<<2", "R4", "R3")
-	for i := range mr {
-		k.op("ADD", "R6<<2", base(i), x(row(i)))
+	for range k.loop(stretch, "R1", 1) {
+		k.op("MOVD", "(R0)", "R6")
+		k.op("MOVD", "8(R0)", "R2")
+		k.op("MOVD", "16(R0)", "R3")
+		k.op("ADD", imm(24), "R0")
+		k.op("SUB", "R6", "R2")
+		k.op("ADD", "R3<<2", "R4", "R3")
+		for i := range mr {
+			k.op("ADD", "R6<<2", base(i), x(row(i)))
+		}
+		k.at(loop)
+		k.op("CMP", imm(4), "R2")
+		k.op("BLT", tail)
+		for i := range mr {
+			k.word("ldr q%d, [x%d], #16", mr*v+i, row(i))
+		}
+		for u := range 4 {
+			k.indirectStep(u, mr*v+mr+u%2*v)
+		}
+		k.op("SUB", imm(4), "R2")
+		k.op("B", loop)
+		k.at(tail)
+		k.op("CBZ", "R2", next)
+		for range k.loop(one, "R2", 1) {
+			for i := range mr {
+				k.word("ldr s%d, [x%d, #0]", mr*v+i, row(i))
+				k.op("ADD", imm(4), x(row(i)))
+			}
+			k.indirectStep(0, mr*v+mr)
+		}
+		k.at(next)
 	}
-	k.at(loop)
-	k.op("CMP", imm(4), "R2")
-	k.op("BLT", tail)
-	for i := range mr {
-		k.word("ldr q%d, [x%d], #16", mr*v+i, row(i))
-	}
-	for u := range 4 {
-		k.indirectStep(u, mr*v+mr+u%2*v)
-	}
-	k.op("SUB", imm(4), "R2")
-	k.op("B", loop)
-	k.at(tail)
-	k.op("CBZ", "R2", next)
-	k.at(one)
-	for i := range mr {
-		k.word("ldr s%d, [x%d, #0]", mr*v+i, row(i))
-		k.op("ADD", imm(4), x(row(i)))
-	}
-	k.indirectStep(0, mr*v+mr)
-	k.op("SUBS", imm(1), "R2")
-	k.op("BNE", one)
-	k.at(next)
-	k.op("SUBS", imm(1), "R1")
-	k.op("BNE", stretch)
 	for i, p := range []string{"c", "ldc", "rows", "cols", "add"} {
 		k.op("MOVD", fn.param(p), x(4+i))
 	}

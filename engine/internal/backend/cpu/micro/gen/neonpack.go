@@ -20,26 +20,24 @@ func packTransposeNEON(f *file, typ string, size int) {
 		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, rows int, blocks int")
 	fn.params("dst", "dstStride", "src", "srcStride", "rows", "blocks")
 	row := fn.four(2, 3, 4)
-	loop := fn.label("loop")
-	fn.at(loop)
-	for i, r := range row {
-		fn.widen(typ, r, 0, i)
-		fn.op("ADD", imm(4*size), x(r))
+	for range fn.loop(fn.label("loop"), "R5", 1) {
+		for i, r := range row {
+			fn.widen(typ, r, 0, i)
+			fn.op("ADD", imm(4*size), x(r))
+		}
+		for i := range 2 {
+			fn.word("zip1 v%d.4s, v%d.4s, v%d.4s", 4+2*i, i, i+2)
+			fn.word("zip2 v%d.4s, v%d.4s, v%d.4s", 5+2*i, i, i+2)
+		}
+		for i := range 2 {
+			fn.word("zip1 v%d.4s, v%d.4s, v%d.4s", 2*i, 4+i, 6+i)
+			fn.word("zip2 v%d.4s, v%d.4s, v%d.4s", 2*i+1, 4+i, 6+i)
+		}
+		for i := range 4 {
+			fn.word("str q%d, [x0, #0]", i)
+			fn.op("ADD", "R1", "R0")
+		}
 	}
-	for i := range 2 {
-		fn.word("zip1 v%d.4s, v%d.4s, v%d.4s", 4+2*i, i, i+2)
-		fn.word("zip2 v%d.4s, v%d.4s, v%d.4s", 5+2*i, i, i+2)
-	}
-	for i := range 2 {
-		fn.word("zip1 v%d.4s, v%d.4s, v%d.4s", 2*i, 4+i, 6+i)
-		fn.word("zip2 v%d.4s, v%d.4s, v%d.4s", 2*i+1, 4+i, 6+i)
-	}
-	for i := range 4 {
-		fn.word("str q%d, [x0, #0]", i)
-		fn.op("ADD", "R1", "R0")
-	}
-	fn.op("SUBS", imm(1), "R5")
-	fn.op("BNE", loop)
 	fn.ret()
 }
 
@@ -63,21 +61,18 @@ func packCopyNEON(f *file, typ string, size int) {
 	fn := f.neon("copies rows into a panel; see gen/neonpack.go.", "packCopy"+typ+"NEON",
 		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int, cols int")
 	fn.params("dst", "dstStride", "src", "srcStride", "k", "cols")
-	row, col := fn.label("row"), fn.label("col")
-	fn.at(row)
-	fn.op("MOVD", "R0", "R6")
-	fn.op("MOVD", "R2", "R7")
-	fn.op("MOVD", "R5", "R8")
-	fn.at(col)
-	fn.widen(typ, 7, 0, 0)
-	fn.op("ADD", imm(4*size), "R7")
-	fn.word("str q0, [x6], #16")
-	fn.op("SUBS", imm(4), "R8")
-	fn.op("BNE", col)
-	fn.op("ADD", "R1", "R0")
-	fn.op("ADD", "R3", "R2")
-	fn.op("SUBS", imm(1), "R4")
-	fn.op("BNE", row)
+	for range fn.loop(fn.label("row"), "R4", 1) {
+		fn.op("MOVD", "R0", "R6")
+		fn.op("MOVD", "R2", "R7")
+		fn.op("MOVD", "R5", "R8")
+		for range fn.loop(fn.label("col"), "R8", 4) {
+			fn.widen(typ, 7, 0, 0)
+			fn.op("ADD", imm(4*size), "R7")
+			fn.word("str q0, [x6], #16")
+		}
+		fn.op("ADD", "R1", "R0")
+		fn.op("ADD", "R3", "R2")
+	}
 	fn.ret()
 }
 
@@ -87,25 +82,22 @@ func packPairsNEON(f *file) {
 	fn := f.neon("puts pairs of rows side by side; see gen/neonpack.go.", "packPairsNEON",
 		"dst *float32, dstStride int, src *uint16, srcStride int, pairs int, cols int")
 	fn.params("dst", "dstStride", "src", "srcStride", "pairs", "cols")
-	row, col := fn.label("row"), fn.label("col")
-	fn.at(row)
-	fn.op("MOVD", "R0", "R6")
-	fn.op("MOVD", "R2", "R7")
-	fn.op("ADD", "R3", "R2", "R8")
-	fn.op("MOVD", "R5", "R9")
-	fn.at(col)
-	for i := range 2 {
-		fn.word("ldr d%d, [x%d, #0]", i, 7+i)
-		fn.op("ADD", imm(8), x(7+i))
+	for range fn.loop(fn.label("row"), "R4", 1) {
+		fn.op("MOVD", "R0", "R6")
+		fn.op("MOVD", "R2", "R7")
+		fn.op("ADD", "R3", "R2", "R8")
+		fn.op("MOVD", "R5", "R9")
+		for range fn.loop(fn.label("col"), "R9", 4) {
+			for i := range 2 {
+				fn.word("ldr d%d, [x%d, #0]", i, 7+i)
+				fn.op("ADD", imm(8), x(7+i))
+			}
+			fn.word("zip1 v0.8h, v0.8h, v1.8h")
+			fn.word("str q0, [x6], #16")
+		}
+		fn.op("ADD", "R1", "R0")
+		fn.op("ADD", "R3<<1", "R2")
 	}
-	fn.word("zip1 v0.8h, v0.8h, v1.8h")
-	fn.word("str q0, [x6], #16")
-	fn.op("SUBS", imm(4), "R9")
-	fn.op("BNE", col)
-	fn.op("ADD", "R1", "R0")
-	fn.op("ADD", "R3<<1", "R2")
-	fn.op("SUBS", imm(1), "R4")
-	fn.op("BNE", row)
 	fn.ret()
 }
 

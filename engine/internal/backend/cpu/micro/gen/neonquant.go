@@ -29,13 +29,11 @@ func digitsNEON(f *file) {
 	fn.constant(0x7fffffff, 1)
 	fn.op("MOVD", "R1", "R4")
 	fn.op("MOVD", "R2", "R5")
-	largest := fn.label("largest")
-	fn.at(largest)
-	fn.word("ldr q2, [x4], #16")
-	fn.word("and v2.16b, v2.16b, v1.16b")
-	fn.word("umax v0.4s, v0.4s, v2.4s")
-	fn.op("SUBS", imm(4), "R5")
-	fn.op("BNE", largest)
+	for range fn.loop(fn.label("largest"), "R5", 4) {
+		fn.word("ldr q2, [x4], #16")
+		fn.word("and v2.16b, v2.16b, v1.16b")
+		fn.word("umax v0.4s, v0.4s, v2.4s")
+	}
 	fn.word("umaxv s0, v0.4s")
 	fn.op("FMOVS", "F0", "R5")
 	none, scaled := fn.label("none"), fn.label("scaled")
@@ -57,38 +55,36 @@ func digitsNEON(f *file) {
 	fn.word("dup v16.4s, v16.s[0]")
 	fn.zero(20, 4) // sums of the highest, middle and lowest digits, and zeros
 	fn.op("ADD", imm(16), "R0", "R4")
-	loop := fn.label("loop")
-	fn.at(loop)
-	for i := range 4 { // numbers in 0 to 3, middle digits in 4 to 7, lowest ones in 24 to 27
-		fn.word("ldr q%d, [x1], #16", i)
-		fn.word("fmul v%d.4s, v%d.4s, v16.4s", i, i)
-		fn.word("fcvtns v%d.4s, v%d.4s", i, i)
-		for part, d := range []int{24 + i, 4 + i} {
-			fn.word("shl v%d.4s, v%d.4s, #24", d, i)
-			fn.word("sshr v%d.4s, v%d.4s, #24", d, d)
-			fn.word("sub v%d.4s, v%d.4s, v%d.4s", i, i, d)
-			fn.word("sshr v%d.4s, v%d.4s, #8", i, i)
-			fn.word("add v%d.4s, v%d.4s, v%d.4s", 22-part, 22-part, d)
+	for range fn.loop(fn.label("loop"), "R2", 16) {
+		for i := range 4 { // numbers in 0 to 3, middle digits in 4 to 7, lowest ones in 24 to 27
+			fn.word("ldr q%d, [x1], #16", i)
+			fn.word("fmul v%d.4s, v%d.4s, v16.4s", i, i)
+			fn.word("fcvtns v%d.4s, v%d.4s", i, i)
+			for part, d := range []int{24 + i, 4 + i} {
+				fn.word("shl v%d.4s, v%d.4s, #24", d, i)
+				fn.word("sshr v%d.4s, v%d.4s, #24", d, d)
+				fn.word("sub v%d.4s, v%d.4s, v%d.4s", i, i, d)
+				fn.word("sshr v%d.4s, v%d.4s, #8", i, i)
+				fn.word("add v%d.4s, v%d.4s, v%d.4s", 22-part, 22-part, d)
+			}
+			fn.word("add v20.4s, v20.4s, v%d.4s", i)
 		}
-		fn.word("add v20.4s, v20.4s, v%d.4s", i)
-	}
-	for _, d := range []int{0, 4, 24} { // the lowest bytes, side by side
-		fn.word("uzp1 v%d.8h, v%d.8h, v%d.8h", d, d, d+1)
-		fn.word("uzp1 v%d.8h, v%d.8h, v%d.8h", d+2, d+2, d+3)
-		fn.word("uzp1 v%d.16b, v%d.16b, v%d.16b", d, d, d+2)
-	}
-	fn.word("zip1 v1.4s, v0.4s, v24.4s")
-	fn.word("zip2 v2.4s, v0.4s, v24.4s")
-	fn.word("zip1 v5.4s, v4.4s, v23.4s")
-	fn.word("zip2 v6.4s, v4.4s, v23.4s")
-	for i := range 2 {
-		for part := 1; part <= 2; part++ {
-			fn.word("zip%d v3.4s, v%d.4s, v%d.4s", part, 1+i, 5+i)
-			fn.word("str q3, [x4], #16")
+		for _, d := range []int{0, 4, 24} { // the lowest bytes, side by side
+			fn.word("uzp1 v%d.8h, v%d.8h, v%d.8h", d, d, d+1)
+			fn.word("uzp1 v%d.8h, v%d.8h, v%d.8h", d+2, d+2, d+3)
+			fn.word("uzp1 v%d.16b, v%d.16b, v%d.16b", d, d, d+2)
+		}
+		fn.word("zip1 v1.4s, v0.4s, v24.4s")
+		fn.word("zip2 v2.4s, v0.4s, v24.4s")
+		fn.word("zip1 v5.4s, v4.4s, v23.4s")
+		fn.word("zip2 v6.4s, v4.4s, v23.4s")
+		for i := range 2 {
+			for part := 1; part <= 2; part++ {
+				fn.word("zip%d v3.4s, v%d.4s, v%d.4s", part, 1+i, 5+i)
+				fn.word("str q3, [x4], #16")
+			}
 		}
 	}
-	fn.op("SUBS", imm(16), "R2")
-	fn.op("BNE", loop)
 	for i := range 3 {
 		fn.word("addv s%d, v%d.4s", 20+i, 20+i)
 		fn.word("sub v%d.4s, v23.4s, v%d.4s", 20+i, 20+i)
@@ -131,21 +127,20 @@ func quantDotNEON(f *file, bits int, typ string, size, m int, dot bool) {
 	k.params("groups", "lines", "codes", "x", "row", "scales", "zeros", "zeroStep", "c", "ldc")
 	k.op("ADD", "R3", "R4", "R19")
 	fn.word("movi v28.16b, #%d", map[int]int{8: 128, 4: 15}[bits])
-	group, line := fn.label("group"), fn.label("line")
-	fn.at(group)
-	for i, r := range k.rows() {
-		k.op("MOVD", x(r), x(20+i))
-		k.op("ADD", imm(16), x(r))
+	for range fn.loop(fn.label("group"), "R0", 1) {
+		for i, r := range k.rows() {
+			k.op("MOVD", x(r), x(20+i))
+			k.op("ADD", imm(16), x(r))
+		}
+		k.zero(0, k.sums())
+		fn.op("MOVD", "R1", "R10")
+		line := fn.label("line")
+		fn.at(line)
+		k.line()
+		fn.op("SUBS", imm(1), "R10")
+		fn.op("BNE", line)
+		k.finish()
 	}
-	k.zero(0, k.sums())
-	fn.op("MOVD", "R1", "R10")
-	fn.at(line)
-	k.line()
-	fn.op("SUBS", imm(1), "R10")
-	fn.op("BNE", line)
-	k.finish()
-	fn.op("SUBS", imm(1), "R0")
-	fn.op("BNE", group)
 	fn.ret()
 }
 
@@ -272,32 +267,29 @@ func (k *neonCodes) lines(begin, each, end func()) {
 		mask = 0x0f
 	}
 	k.constant(mask, 12)
-	group, line := k.label("group"), k.label("line")
-	k.at(group)
-	k.word("ldr q13, [x%d, #0]", k.zeros)
-	k.op("ADD", x(k.zeroStep), x(k.zeros))
-	k.word("uxtl v6.8h, v13.8b")
-	k.word("uxtl2 v7.8h, v13.16b")
-	k.word("uxtl v4.4s, v6.4h")
-	k.word("uxtl2 v5.4s, v6.8h")
-	k.word("uxtl v6.4s, v7.4h")
-	k.word("uxtl2 v7.4s, v7.8h")
-	for q := range 4 {
-		k.widen(k.typ, k.scales, 4*k.size*q, 8+q)
+	for range k.loop(k.label("group"), "R0", 1) {
+		k.word("ldr q13, [x%d, #0]", k.zeros)
+		k.op("ADD", x(k.zeroStep), x(k.zeros))
+		k.word("uxtl v6.8h, v13.8b")
+		k.word("uxtl2 v7.8h, v13.16b")
+		k.word("uxtl v4.4s, v6.4h")
+		k.word("uxtl2 v5.4s, v6.8h")
+		k.word("uxtl v6.4s, v7.4h")
+		k.word("uxtl2 v7.4s, v7.8h")
+		for q := range 4 {
+			k.widen(k.typ, k.scales, 4*k.size*q, 8+q)
+		}
+		k.op("ADD", imm(16*k.size), x(k.scales))
+		begin()
+		k.op("MOVD", "R1", "R10")
+		for range k.loop(k.label("line"), "R10", 1) {
+			for q := range 4 {
+				k.word("ldr q%d, [x2], #16", q)
+			}
+			each()
+		}
+		end()
 	}
-	k.op("ADD", imm(16*k.size), x(k.scales))
-	begin()
-	k.op("MOVD", "R1", "R10")
-	k.at(line)
-	for q := range 4 {
-		k.word("ldr q%d, [x2], #16", q)
-	}
-	each()
-	k.op("SUBS", imm(1), "R10")
-	k.op("BNE", line)
-	end()
-	k.op("SUBS", imm(1), "R0")
-	k.op("BNE", group)
 }
 
 // code puts code − zero of input i of the line and outputs 4q to 4q+3 into vector 13, as f32.

@@ -77,44 +77,42 @@ func packTranspose(f *file, typ string, size, lanes int, across bool) {
 		fn.op("ADDQ", "CX", row[i])
 		fn.at(same)
 	}
-	loop := fn.label("loop")
-	fn.at(loop)
-	if typ == "F32" {
-		transposeHalves(fn, row)
-	} else {
-		for i, r := range row {
-			widen(fn, typ, mem(0, r), avx2.y(i))
-		}
-		transpose8(fn)
-	}
-	fn.op("MOVQ", "DI", "DX")
-	for _, r := range row {
-		if across {
-			fn.op("LEAQ", mem(0, r, "CX*8"), r)
+	for range fn.loop(fn.label("loop"), "BX", 1) {
+		if typ == "F32" {
+			transposeHalves(fn, row)
 		} else {
-			fn.op("ADDQ", imm(8*size), r)
+			for i, r := range row {
+				widen(fn, typ, mem(0, r), avx2.y(i))
+			}
+			transpose8(fn)
+		}
+		fn.op("MOVQ", "DI", "DX")
+		for _, r := range row {
+			if across {
+				fn.op("LEAQ", mem(0, r, "CX*8"), r)
+			} else {
+				fn.op("ADDQ", imm(8*size), r)
+			}
+		}
+		// Row p of the result is in Y8+p.
+		for p := range 8 {
+			x, y := avx2.x(8+p), avx2.y(8+p)
+			switch lanes {
+			case 8:
+				fn.op("VMOVUPS", y, mem(0, "DI"))
+			case 6:
+				fn.op("VMOVUPS", x, mem(0, "DI"))
+				fn.op("VEXTRACTF128", imm(1), y, x)
+				fn.op("VMOVLPS", x, mem(16, "DI"))
+			case 4:
+				fn.op("VMOVUPS", x, mem(0, "DI"))
+			}
+			fn.op("ADDQ", "AX", "DI")
+		}
+		if across {
+			fn.op("LEAQ", mem(4*lanes, "DX"), "DI")
 		}
 	}
-	// Row p of the result is in Y8+p.
-	for p := range 8 {
-		x, y := avx2.x(8+p), avx2.y(8+p)
-		switch lanes {
-		case 8:
-			fn.op("VMOVUPS", y, mem(0, "DI"))
-		case 6:
-			fn.op("VMOVUPS", x, mem(0, "DI"))
-			fn.op("VEXTRACTF128", imm(1), y, x)
-			fn.op("VMOVLPS", x, mem(16, "DI"))
-		case 4:
-			fn.op("VMOVUPS", x, mem(0, "DI"))
-		}
-		fn.op("ADDQ", "AX", "DI")
-	}
-	if across {
-		fn.op("LEAQ", mem(4*lanes, "DX"), "DI")
-	}
-	fn.op("DECQ", "BX")
-	fn.op("JNZ", loop)
 	fn.end()
 }
 
@@ -177,20 +175,18 @@ func packCopyMasked(f *file, typ string, size, v int) {
 		fn.op("SHRQ", imm(16*(v-1)), "R12")
 	}
 	fn.op("KMOVW", "R12", "K5")
-	loop := fn.label("loop")
-	fn.at(loop)
-	for j := range v {
-		widen(fn, typ, mem(16*size*j, "SI"), avx512.v(j), fmt.Sprint("K", 1+j))
-		if j < v-1 {
-			fn.op("VMOVUPS", avx512.v(j), mem(64*j, "DI"))
-		} else {
-			fn.op("VMOVUPS", avx512.v(j), "K5", mem(64*j, "DI"))
+	for range fn.loop(fn.label("loop"), "BX", 1) {
+		for j := range v {
+			widen(fn, typ, mem(16*size*j, "SI"), avx512.v(j), fmt.Sprint("K", 1+j))
+			if j < v-1 {
+				fn.op("VMOVUPS", avx512.v(j), mem(64*j, "DI"))
+			} else {
+				fn.op("VMOVUPS", avx512.v(j), "K5", mem(64*j, "DI"))
+			}
 		}
+		fn.op("ADDQ", "CX", "SI")
+		fn.op("ADDQ", "AX", "DI")
 	}
-	fn.op("ADDQ", "CX", "SI")
-	fn.op("ADDQ", "AX", "DI")
-	fn.op("DECQ", "BX")
-	fn.op("JNZ", loop)
 	fn.end()
 }
 
@@ -199,28 +195,26 @@ func packCopy(f *file, typ string, size, width int) {
 	fn := f.function("copies rows of that many elements into a panel; see gen/pack.go.", fmt.Sprintf("packCopy%s%dAVX2", typ, width),
 		"dst *float32, dstStride int, src unsafe.Pointer, srcStride int, k int")
 	fn.load("dst", "DI", "dstStride", "AX", "src", "SI", "srcStride", "CX", "k", "BX")
-	loop := fn.label("loop")
-	fn.at(loop)
-	for j := 0; j < width; {
-		switch left := width - j; {
-		case left >= 8:
-			widen(fn, typ, mem(size*j, "SI"), "Y0")
-			fn.op("VMOVUPS", "Y0", mem(4*j, "DI"))
-			j += 8
-		case left >= 4:
-			widen(fn, typ, mem(size*j, "SI"), "X0")
-			fn.op("VMOVUPS", "X0", mem(4*j, "DI"))
-			j += 4
-		default: // two
-			widenTwo(fn, typ, mem(size*j, "SI"))
-			fn.op("VMOVLPS", "X0", mem(4*j, "DI"))
-			j += 2
+	for range fn.loop(fn.label("loop"), "BX", 1) {
+		for j := 0; j < width; {
+			switch left := width - j; {
+			case left >= 8:
+				widen(fn, typ, mem(size*j, "SI"), "Y0")
+				fn.op("VMOVUPS", "Y0", mem(4*j, "DI"))
+				j += 8
+			case left >= 4:
+				widen(fn, typ, mem(size*j, "SI"), "X0")
+				fn.op("VMOVUPS", "X0", mem(4*j, "DI"))
+				j += 4
+			default: // two
+				widenTwo(fn, typ, mem(size*j, "SI"))
+				fn.op("VMOVLPS", "X0", mem(4*j, "DI"))
+				j += 2
+			}
 		}
+		fn.op("ADDQ", "CX", "SI")
+		fn.op("ADDQ", "AX", "DI")
 	}
-	fn.op("ADDQ", "CX", "SI")
-	fn.op("ADDQ", "AX", "DI")
-	fn.op("DECQ", "BX")
-	fn.op("JNZ", loop)
 	fn.end()
 }
 

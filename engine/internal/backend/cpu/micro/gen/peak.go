@@ -8,17 +8,15 @@ func emitPeak(f *file) {
 		for i := range 14 {
 			fn.op("VXORPS", s.y(i), s.y(i), s.y(i)) // clears the whole register
 		}
-		loop := fn.label("loop")
-		fn.at(loop)
-		for i := range 12 {
-			if s.name == "BF16" { // of pairs
-				fn.dotBF16(12, 13, i)
-			} else {
-				fn.op("VFMADD231PS", s.v(12), s.v(13), s.v(i))
+		for range fn.loop(fn.label("loop"), "CX", 1) {
+			for i := range 12 {
+				if s.name == "BF16" { // of pairs
+					fn.dotBF16(12, 13, i)
+				} else {
+					fn.op("VFMADD231PS", s.v(12), s.v(13), s.v(i))
+				}
 			}
 		}
-		fn.op("DECQ", "CX")
-		fn.op("JNZ", loop)
 		fn.end()
 		if s.name != "BF16" {
 			f.enter("peaks[isa.%s] = peakLoop{peak%s, 12 * %d * 2}", s.name, s.name, s.lanes)

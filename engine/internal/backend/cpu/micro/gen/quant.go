@@ -59,13 +59,11 @@ func digits(f *file) {
 	fn.op("VPBROADCASTD", table+"+0(SB)", z(1))
 	fn.op("MOVQ", "SI", "R8")
 	fn.op("MOVQ", "CX", "R9")
-	largest := fn.label("largest")
-	fn.at(largest)
-	fn.op("VPANDD", mem(0, "R8"), z(1), z(2))
-	fn.op("VPMAXUD", z(2), z(0), z(0))
-	fn.op("ADDQ", imm(64), "R8")
-	fn.op("SUBQ", imm(16), "R9")
-	fn.op("JNZ", largest)
+	for range fn.loop(fn.label("largest"), "R9", 16) {
+		fn.op("VPANDD", mem(0, "R8"), z(1), z(2))
+		fn.op("VPMAXUD", z(2), z(0), z(0))
+		fn.op("ADDQ", imm(64), "R8")
+	}
 	reduce(fn, "VPMAXUD", 0, 2)
 	fn.op("VMOVD", "X0", "AX")
 	none, scaled := fn.label("none"), fn.label("scaled")
@@ -88,35 +86,33 @@ func digits(f *file) {
 	}
 	fn.op("VPXORD", z(9), z(9), z(9))
 	fn.op("LEAQ", mem(16, "DI"), "R8")
-	loop := fn.label("loop")
-	fn.at(loop)
-	fn.op("VMULPS", mem(0, "SI"), z(1), z(3))
-	fn.op("VCVTPS2DQ", z(3), z(3))
-	for i := range 2 { // first the lowest digit, then the middle one; the rest is the highest
-		d := z(4 + i)
-		fn.op("VPSLLD", imm(24), z(3), d)
-		fn.op("VPSRAD", imm(24), d, d)
-		fn.op("VPSUBD", d, z(3), z(3))
-		fn.op("VPSRAD", imm(8), z(3), z(3))
+	for range fn.loop(fn.label("loop"), "CX", 16) {
+		fn.op("VMULPS", mem(0, "SI"), z(1), z(3))
+		fn.op("VCVTPS2DQ", z(3), z(3))
+		for i := range 2 { // first the lowest digit, then the middle one; the rest is the highest
+			d := z(4 + i)
+			fn.op("VPSLLD", imm(24), z(3), d)
+			fn.op("VPSRAD", imm(24), d, d)
+			fn.op("VPSUBD", d, z(3), z(3))
+			fn.op("VPSRAD", imm(8), z(3), z(3))
+		}
+		for i, d := range []int{3, 5, 4} {
+			fn.op("VPADDD", z(d), z(10+i), z(10+i))
+			fn.op("VPMOVDB", z(d), avx512.x(d))
+		}
+		fn.op("VPUNPCKLDQ", "X5", "X3", "X6") // 3₀ 5₀ 3₁ 5₁
+		fn.op("VPUNPCKLDQ", "X9", "X4", "X7") // 4₀ 0 4₁ 0
+		fn.op("VPUNPCKHDQ", "X5", "X3", "X3")
+		fn.op("VPUNPCKHDQ", "X9", "X4", "X4")
+		for i, pair := range [][2]string{{"X7", "X6"}, {"X4", "X3"}} {
+			fn.op("VPUNPCKLQDQ", pair[0], pair[1], "X8")
+			fn.op("VMOVDQU", "X8", mem(32*i, "R8"))
+			fn.op("VPUNPCKHQDQ", pair[0], pair[1], "X8")
+			fn.op("VMOVDQU", "X8", mem(32*i+16, "R8"))
+		}
+		fn.op("ADDQ", imm(64), "SI")
+		fn.op("ADDQ", imm(64), "R8")
 	}
-	for i, d := range []int{3, 5, 4} {
-		fn.op("VPADDD", z(d), z(10+i), z(10+i))
-		fn.op("VPMOVDB", z(d), avx512.x(d))
-	}
-	fn.op("VPUNPCKLDQ", "X5", "X3", "X6") // 3₀ 5₀ 3₁ 5₁
-	fn.op("VPUNPCKLDQ", "X9", "X4", "X7") // 4₀ 0 4₁ 0
-	fn.op("VPUNPCKHDQ", "X5", "X3", "X3")
-	fn.op("VPUNPCKHDQ", "X9", "X4", "X4")
-	for i, pair := range [][2]string{{"X7", "X6"}, {"X4", "X3"}} {
-		fn.op("VPUNPCKLQDQ", pair[0], pair[1], "X8")
-		fn.op("VMOVDQU", "X8", mem(32*i, "R8"))
-		fn.op("VPUNPCKHQDQ", pair[0], pair[1], "X8")
-		fn.op("VMOVDQU", "X8", mem(32*i+16, "R8"))
-	}
-	fn.op("ADDQ", imm(64), "SI")
-	fn.op("ADDQ", imm(64), "R8")
-	fn.op("SUBQ", imm(16), "CX")
-	fn.op("JNZ", loop)
 	for i := range 3 {
 		reduce(fn, "VPADDD", 10+i, 3)
 		fn.op("VPSUBD", avx512.x(10+i), "X9", "X3")
@@ -171,17 +167,16 @@ func quantDot(f *file, bits int, typ string, size, m, n int) {
 	if bits == 4 {
 		fn.op("VPBROADCASTD", f.words(fmt.Sprintf("lowHalf%dx%d%s", m, n, typ), 0x0f0f0f0f)+"+0(SB)", k.v(31))
 	}
-	group, line := fn.label("group"), fn.label("line")
-	fn.at(group)
-	k.begin()
-	fn.op("MOVQ", "DX", "AX")
-	fn.at(line)
-	k.line()
-	fn.op("DECQ", "AX")
-	fn.op("JNZ", line)
-	k.finish()
-	fn.op("DECQ", "CX")
-	fn.op("JNZ", group)
+	for range fn.loop(fn.label("group"), "CX", 1) {
+		k.begin()
+		fn.op("MOVQ", "DX", "AX")
+		line := fn.label("line")
+		fn.at(line)
+		k.line()
+		fn.op("DECQ", "AX")
+		fn.op("JNZ", line)
+		k.finish()
+	}
 	for i := range m {
 		for b := range n {
 			fn.op("VADDPS", mem(64*b, "DI"), k.sum(i, b), k.sum(i, b))
@@ -413,14 +408,13 @@ func (k *codeReader) lines(begin, each, end func()) {
 	k.group()
 	begin()
 	k.op("MOVQ", "DX", "AX")
-	k.at(line)
-	for h := range k.halves() {
-		k.op("VMOVUPS", mem(32*h, "BX"), k.s.v(h))
+	for range k.loop(line, "AX", 1) {
+		for h := range k.halves() {
+			k.op("VMOVUPS", mem(32*h, "BX"), k.s.v(h))
+		}
+		k.op("ADDQ", imm(64), "BX")
+		each()
 	}
-	k.op("ADDQ", imm(64), "BX")
-	each()
-	k.op("DECQ", "AX")
-	k.op("JNZ", line)
 	end()
 	k.op("DECQ", "CX")
 	k.op("JNZ", group)
@@ -503,17 +497,15 @@ func quantSums(f *file, s set, typ string, size int) {
 	for h := range halves {
 		fn.op("VMOVUPS", mem(32*h, "DI"), s.v(h))
 	}
-	loop := fn.label("loop")
-	fn.at(loop)
-	fn.op("VBROADCASTSS", mem(0, "SI"), s.v(4))
-	for h := range halves {
-		widen(fn, typ, mem(s.lanes*size*h, "R10"), s.v(2))
-		fn.op("VFMADD231PS", s.v(2), s.v(4), s.v(h))
+	for range fn.loop(fn.label("loop"), "CX", 1) {
+		fn.op("VBROADCASTSS", mem(0, "SI"), s.v(4))
+		for h := range halves {
+			widen(fn, typ, mem(s.lanes*size*h, "R10"), s.v(2))
+			fn.op("VFMADD231PS", s.v(2), s.v(4), s.v(h))
+		}
+		fn.op("ADDQ", imm(4), "SI")
+		fn.op("ADDQ", imm(16*size), "R10")
 	}
-	fn.op("ADDQ", imm(4), "SI")
-	fn.op("ADDQ", imm(16*size), "R10")
-	fn.op("DECQ", "CX")
-	fn.op("JNZ", loop)
 	for h := range halves {
 		fn.op("VMOVUPS", s.v(h), mem(32*h, "DI"))
 	}
@@ -526,22 +518,19 @@ func addMinimums(f *file, s set, typ string, size int) {
 		"groups int, inputs int, minimums unsafe.Pointer, dst *float32, ldd int")
 	fn.load("groups", "CX", "inputs", "DX", "minimums", "R10", "dst", "DI", "ldd", "R13")
 	halves := 16 / s.lanes
-	group, input := fn.label("group"), fn.label("input")
-	fn.at(group)
-	for h := range halves {
-		widen(fn, typ, mem(s.lanes*size*h, "R10"), s.v(h))
+	for range fn.loop(fn.label("group"), "CX", 1) {
+		for h := range halves {
+			widen(fn, typ, mem(s.lanes*size*h, "R10"), s.v(h))
+		}
+		fn.op("ADDQ", imm(16*size), "R10")
+		fn.op("MOVQ", "DX", "AX")
+		for range fn.loop(fn.label("input"), "AX", 1) {
+			for h := range halves {
+				fn.op("VADDPS", mem(32*h, "DI"), s.v(h), s.v(2+h))
+				fn.op("VMOVUPS", s.v(2+h), mem(32*h, "DI"))
+			}
+			fn.op("ADDQ", "R13", "DI")
+		}
 	}
-	fn.op("ADDQ", imm(16*size), "R10")
-	fn.op("MOVQ", "DX", "AX")
-	fn.at(input)
-	for h := range halves {
-		fn.op("VADDPS", mem(32*h, "DI"), s.v(h), s.v(2+h))
-		fn.op("VMOVUPS", s.v(2+h), mem(32*h, "DI"))
-	}
-	fn.op("ADDQ", "R13", "DI")
-	fn.op("DECQ", "AX")
-	fn.op("JNZ", input)
-	fn.op("DECQ", "CX")
-	fn.op("JNZ", group)
 	fn.end()
 }

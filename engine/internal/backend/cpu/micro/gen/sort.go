@@ -78,26 +78,25 @@ func emitDivide(f *file, s set, table, among string) {
 	fn.op("ADDQ", "DX", "BX") // the end of the groups
 	fn.op("TESTQ", "CX", "CX")
 	fn.op("JZ", rest)
-	fn.at(loop)
-	for _, free := range [][3]string{{"DX", "DI", "R11"}, {"SI", "BX", "AX"}} {
-		fn.op("MOVQ", free[0], free[2])
-		fn.op("SUBQ", free[1], free[2])
+	for range fn.loop(loop, "CX", 1) {
+		for _, free := range [][3]string{{"DX", "DI", "R11"}, {"SI", "BX", "AX"}} {
+			fn.op("MOVQ", free[0], free[2])
+			fn.op("SUBQ", free[1], free[2])
+		}
+		fn.op("LEAQ", mem(group*s.bytes(), "DX"), "R9")
+		fn.op("LEAQ", mem(-group*s.bytes(), "BX"), "R13")
+		fn.op("CMPQ", "R11", "AX")
+		fn.op("MOVQ", "DX", "R11")
+		fn.op("CMOVQGT", "R13", "R11")
+		fn.op("CMOVQGT", "R13", "BX")
+		fn.op("CMOVQLE", "R9", "DX")
+		for i := range group {
+			fn.op("VMOVUPS", mem(i*s.bytes(), "R11"), s.v(numbers+i))
+		}
+		for i := range group {
+			divide(numbers+i, imm(s.bytes()))
+		}
 	}
-	fn.op("LEAQ", mem(group*s.bytes(), "DX"), "R9")
-	fn.op("LEAQ", mem(-group*s.bytes(), "BX"), "R13")
-	fn.op("CMPQ", "R11", "AX")
-	fn.op("MOVQ", "DX", "R11")
-	fn.op("CMOVQGT", "R13", "R11")
-	fn.op("CMOVQGT", "R13", "BX")
-	fn.op("CMOVQLE", "R9", "DX")
-	for i := range group {
-		fn.op("VMOVUPS", mem(i*s.bytes(), "R11"), s.v(numbers+i))
-	}
-	for i := range group {
-		divide(numbers+i, imm(s.bytes()))
-	}
-	fn.op("DECQ", "CX")
-	fn.op("JNZ", loop)
 	fn.at(rest)
 	// The first numbers, which do not fill a vector: the other lanes hold the pivot, which goes behind the
 	// low ones.
@@ -116,13 +115,11 @@ func emitDivide(f *file, s set, table, among string) {
 	divide(2, "BX")
 	fn.op("ADDQ", "BX", "DX")
 	fn.op("SHRQ", imm(bits.Len(uint(s.lanes-1))), "CX")
-	loop = fn.label("loop")
-	fn.at(loop)
-	fn.op("VMOVUPS", mem(0, "DX"), s.v(2))
-	divide(2, imm(s.bytes()))
-	fn.op("ADDQ", imm(s.bytes()), "DX")
-	fn.op("DECQ", "CX")
-	fn.op("JNZ", loop)
+	for range fn.loop(fn.label("loop"), "CX", 1) {
+		fn.op("VMOVUPS", mem(0, "DX"), s.v(2))
+		divide(2, imm(s.bytes()))
+		fn.op("ADDQ", imm(s.bytes()), "DX")
+	}
 	fn.op("SUBQ", fn.param("to"), "DI")
 	fn.op("SHRQ", imm(2), "DI")
 	fn.op("MOVQ", fn.param("low"), "R9")

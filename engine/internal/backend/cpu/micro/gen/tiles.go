@@ -99,44 +99,42 @@ func tileProduct(f *file, rows, cols int) {
 			}
 		}
 	}
-	fn.at(panel)
-	fn.load("blocks", "CX")
-	fn.op("MOVQ", "AX", "SI")
-	fn.op("MOVQ", "R8", "R12")
-	fn.op("SHLQ", imm(4), "R12")
-	fn.op("ADDQ", "SI", "R12") // row 16 of a
-	fn.op("TESTQ", "R13", "R13")
-	fn.op("JZ", zero)
-	results(func(tile int, base string, disp int) { fn.tileLoad(tile, base, "R10", disp) })
-	fn.op("JMP", start)
-	fn.at(zero)
-	results(func(tile int, _ string, _ int) { fn.tileZero(tile) })
-	fn.at(start)
-	fn.at(block)
-	fn.tileStream(6, "BX", "R9", 0)
-	fn.tileStream(4, "SI", "R8", 0)
-	fn.tileMultiply(0, 4, 6)
-	if rows > 1 {
-		fn.tileStream(5, "R12", "R8", 0)
-		fn.tileMultiply(2, 5, 6)
-	}
-	if cols > 1 {
-		fn.tileStream(7, "BX", "R9", 64)
-		fn.tileMultiply(1, 4, 7)
-		if rows > 1 {
-			fn.tileMultiply(3, 5, 7)
+	for range fn.loop(panel, "DX", 1) {
+		fn.load("blocks", "CX")
+		fn.op("MOVQ", "AX", "SI")
+		fn.op("MOVQ", "R8", "R12")
+		fn.op("SHLQ", imm(4), "R12")
+		fn.op("ADDQ", "SI", "R12") // row 16 of a
+		fn.op("TESTQ", "R13", "R13")
+		fn.op("JZ", zero)
+		results(func(tile int, base string, disp int) { fn.tileLoad(tile, base, "R10", disp) })
+		fn.op("JMP", start)
+		fn.at(zero)
+		results(func(tile int, _ string, _ int) { fn.tileZero(tile) })
+		fn.at(start)
+		for range fn.loop(block, "CX", 1) {
+			fn.tileStream(6, "BX", "R9", 0)
+			fn.tileStream(4, "SI", "R8", 0)
+			fn.tileMultiply(0, 4, 6)
+			if rows > 1 {
+				fn.tileStream(5, "R12", "R8", 0)
+				fn.tileMultiply(2, 5, 6)
+			}
+			if cols > 1 {
+				fn.tileStream(7, "BX", "R9", 64)
+				fn.tileMultiply(1, 4, 7)
+				if rows > 1 {
+					fn.tileMultiply(3, 5, 7)
+				}
+			}
+			fn.op("ADDQ", imm(64), "SI")
+			fn.op("ADDQ", imm(64), "R12")
+			fn.op("ADDQ", imm(2048), "BX")
 		}
+		results(func(tile int, base string, disp int) { fn.tileStore(tile, base, "R10", disp) })
+		fn.op("ADDQ", imm(128), "DI")
+		fn.op("ADDQ", imm(128), "R11")
 	}
-	fn.op("ADDQ", imm(64), "SI")
-	fn.op("ADDQ", imm(64), "R12")
-	fn.op("ADDQ", imm(2048), "BX")
-	fn.op("DECQ", "CX")
-	fn.op("JNZ", block)
-	results(func(tile int, base string, disp int) { fn.tileStore(tile, base, "R10", disp) })
-	fn.op("ADDQ", imm(128), "DI")
-	fn.op("ADDQ", imm(128), "R11")
-	fn.op("DECQ", "DX")
-	fn.op("JNZ", panel)
 	// The next rows of a, and of c.
 	fn.op("MOVQ", "R8", "SI")
 	fn.op("SHLQ", imm(5), "SI")
@@ -162,13 +160,11 @@ func peakTiles(f *file) {
 		fn.tileZero(i)
 		fn.tileLoad(4+i, "SI", "R8", 0)
 	}
-	loop := fn.label("loop")
-	fn.at(loop)
-	for i := range 4 {
-		fn.tileMultiply(i, 4+i/2, 6+i%2)
+	for range fn.loop(fn.label("loop"), "CX", 1) {
+		for i := range 4 {
+			fn.tileMultiply(i, 4+i/2, 6+i%2)
+		}
 	}
-	fn.op("DECQ", "CX")
-	fn.op("JNZ", loop)
 	fn.tileRelease()
 	fn.end()
 }
@@ -186,25 +182,24 @@ func packPairs(f *file) {
 	fn.op("KMOVD", "AX", "K2")
 	// Unpacking works within 128 bits, so this order puts quarters of four columns side by side.
 	fn.op("VMOVDQU64", order+"(SB)", "Z31")
-	loop, both := fn.label("loop"), fn.label("both")
-	fn.at(loop)
-	fn.op("CMPQ", "DX", imm(1))
-	fn.op("JNE", both)
-	fn.op("TESTQ", "R9", "R9")
-	fn.op("JNZ", both)
-	fn.op("KXORD", "K2", "K2", "K2")
-	fn.at(both)
-	fn.op("VMOVDQU16.Z", mem(0, "SI"), "K1", "Z0")
-	fn.op("VMOVDQU16.Z", mem(0, "SI", "R8*1"), "K2", "Z1")
-	fn.op("VPERMQ", "Z0", "Z31", "Z0")
-	fn.op("VPERMQ", "Z1", "Z31", "Z1")
-	fn.op("VPUNPCKLWD", "Z1", "Z0", "Z2")
-	fn.op("VPUNPCKHWD", "Z1", "Z0", "Z3")
-	fn.op("VMOVDQU64", "Z2", mem(0, "DI"))
-	fn.op("VMOVDQU64", "Z3", mem(64, "DI"))
-	fn.op("LEAQ", mem(0, "SI", "R8*2"), "SI")
-	fn.op("ADDQ", imm(128), "DI")
-	fn.op("DECQ", "DX")
-	fn.op("JNZ", loop)
+	for range fn.loop(fn.label("loop"), "DX", 1) {
+		both := fn.label("both")
+		fn.op("CMPQ", "DX", imm(1))
+		fn.op("JNE", both)
+		fn.op("TESTQ", "R9", "R9")
+		fn.op("JNZ", both)
+		fn.op("KXORD", "K2", "K2", "K2")
+		fn.at(both)
+		fn.op("VMOVDQU16.Z", mem(0, "SI"), "K1", "Z0")
+		fn.op("VMOVDQU16.Z", mem(0, "SI", "R8*1"), "K2", "Z1")
+		fn.op("VPERMQ", "Z0", "Z31", "Z0")
+		fn.op("VPERMQ", "Z1", "Z31", "Z1")
+		fn.op("VPUNPCKLWD", "Z1", "Z0", "Z2")
+		fn.op("VPUNPCKHWD", "Z1", "Z0", "Z3")
+		fn.op("VMOVDQU64", "Z2", mem(0, "DI"))
+		fn.op("VMOVDQU64", "Z3", mem(64, "DI"))
+		fn.op("LEAQ", mem(0, "SI", "R8*2"), "SI")
+		fn.op("ADDQ", imm(128), "DI")
+	}
 	fn.end()
 }
