@@ -58,19 +58,8 @@ func meanOfRows(x *Node) *Node {
 
 // asWeights returns x and dy of a norm's gradient in the dtype of the weight, which may be wider.
 func asWeights(n *Node) (x, w, dy *Node) {
-	to := Attr{DType: n.Src[1].DType}
-	if n.Src[0].DType == to.DType {
-		return n.Src[0], n.Src[1], n.Src[2]
-	}
-	return build(Cast, to, n.Src[0]), n.Src[1], build(Cast, to, n.Src[2])
-}
-
-// asOperand is dx in the dtype of x.
-func asOperand(n, dx *Node) *Node {
-	if dx.DType == n.Src[0].DType {
-		return dx
-	}
-	return build(Cast, Attr{DType: n.Src[0].DType}, dx)
+	w = n.Src[1]
+	return converted(n.Src[0], w.DType), w, converted(n.Src[2], w.DType)
 }
 
 func composeLayerNormGrad(n *Node) []*Node {
@@ -78,13 +67,13 @@ func composeLayerNormGrad(n *Node) []*Node {
 	c := sub(x, meanOfRows(x))
 	dx, dw := composeNormGrad(n, c, w, dy)
 	g := mul(dy, expand(w, x.Shape))
-	return []*Node{asOperand(n, sub(dx, mul(reciprocalRoot(n, c), meanOfRows(g)))), dw, sumTo(dy, w.Shape)}
+	return []*Node{converted(sub(dx, mul(reciprocalRoot(n, c), meanOfRows(g))), n.Src[0].DType), dw, sumTo(dy, w.Shape)}
 }
 
 func composeRMSNormGrad(n *Node) []*Node {
 	x, w, dy := asWeights(n)
 	dx, dw := composeNormGrad(n, x, w, dy)
-	return []*Node{asOperand(n, dx), dw}
+	return []*Node{converted(dx, n.Src[0].DType), dw}
 }
 
 // reciprocalRoot is 1/√(mean(c²) + eps).

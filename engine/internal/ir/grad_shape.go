@@ -157,11 +157,7 @@ func gradSumSquares(n *Node, dy []*Node) []*Node {
 	grads := make([]*Node, len(n.Src))
 	twice := times(dy[0], 2)
 	for i, s := range n.Src {
-		g := twice
-		if g.DType != s.DType {
-			g = build(Cast, Attr{DType: s.DType}, g)
-		}
-		grads[i] = mul(s, g)
+		grads[i] = mul(s, converted(twice, s.DType))
 	}
 	return grads
 }

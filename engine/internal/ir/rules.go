@@ -1,6 +1,10 @@
 package ir
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/dtype"
+)
 
 // What gradient rules are written with. All operands of an op have one dtype, and one shape or [].
 
@@ -29,6 +33,14 @@ func compare(op Op, x, y *Node) *Node { return build(op, Attr{}, x, y) }
 
 // as01 turns a Bool into 0 or 1 of x's dtype.
 func as01(cond, x *Node) *Node { return build(Cast, Attr{DType: x.DType}, cond) }
+
+// converted is x in a dtype.
+func converted(x *Node, dt dtype.Type) *Node {
+	if x.DType == dt {
+		return x
+	}
+	return build(Cast, Attr{DType: dt}, x)
+}
 
 func reshape(x *Node, shape []int) *Node {
 	if slices.Equal(x.Shape, shape) {

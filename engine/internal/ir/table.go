@@ -71,6 +71,18 @@ func (f Family) String() string { return familyNames[f] }
 
 // The helpers below are what Infer rules are made of.
 
+// all is a rule of several, of which the first that is broken counts.
+func all(rules ...func(n *Node) error) func(n *Node) error {
+	return func(n *Node) error {
+		for _, rule := range rules {
+			if err := rule(n); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // as makes n's type that of s.
 func as(n, s *Node) error {
 	n.DType, n.Shape = s.DType, s.Shape
@@ -79,6 +91,17 @@ func as(n, s *Node) error {
 
 // asFirst makes n's type that of its first source.
 func asFirst(n *Node) error { return as(n, n.Src[0]) }
+
+// areNumbers, areFloats and hasAxis are checks of the sources: of the first, or of all.
+func areNumbers(n *Node) error {
+	if !number(n.Src[0].DType) {
+		return got(n, "numbers")
+	}
+	return nil
+}
+
+func areFloats(n *Node) error { return floats(n, n.Src...) }
+func hasAxis(n *Node) error   { return axis(n, n.Src[0]) }
 
 // floats checks that every source in list is floating-point, and of one dtype.
 func floats(n *Node, list ...*Node) error {
@@ -101,8 +124,9 @@ func axis(n, s *Node) error {
 	return nil
 }
 
-// axes checks that Attr.Axes are different axes of s, in rising order.
-func axes(n, s *Node) error {
+// hasAxes checks that Attr.Axes are different axes of the first source, in rising order.
+func hasAxes(n *Node) error {
+	s := n.Src[0]
 	for i, a := range n.Attr.Axes {
 		if a < 0 || a >= len(s.Shape) || i > 0 && a <= n.Attr.Axes[i-1] {
 			return got(n, "rising axes from 0 to %d (not %v)", len(s.Shape)-1, n.Attr.Axes)

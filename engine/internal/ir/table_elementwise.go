@@ -54,13 +54,7 @@ func unaryRows() []Row {
 // floatRow is the row of a function on floating-point types.
 func floatRow(op Op, name string, cost int64, doc string, grad func(n *Node, dy []*Node) []*Node) Row {
 	return Row{
-		Op: op, Name: name, Sources: 1, Doc: doc, Grad: grad, Flops: flops(cost), Tol: functions,
-		Infer: func(n *Node) error {
-			if err := floats(n, n.Src[0]); err != nil {
-				return err
-			}
-			return as(n, n.Src[0])
-		},
+		Op: op, Name: name, Sources: 1, Doc: doc, Grad: grad, Flops: flops(cost), Tol: functions, Infer: all(areFloats, asFirst),
 	}
 }
 
@@ -83,23 +77,18 @@ func inferBitcast(n *Node) error {
 }
 
 // inferNumber is for one operand that is a number; the result has its type.
-func inferNumber(n *Node) error {
-	if !number(n.Src[0].DType) {
-		return got(n, "numbers")
-	}
-	return as(n, n.Src[0])
-}
+var inferNumber = all(areNumbers, asFirst)
 
 func inferNot(n *Node) error {
 	if n.Src[0].DType.Float() {
 		return got(n, "bool or an integer dtype")
 	}
-	return as(n, n.Src[0])
+	return asFirst(n)
 }
 
 func inferIsNaN(n *Node) error {
 	n.DType, n.Shape = dtype.Bool, n.Src[0].Shape
-	return floats(n, n.Src[0])
+	return areFloats(n)
 }
 
 // binaryRows take two operands of one dtype; a shape [] stands for its one number everywhere.
@@ -119,7 +108,7 @@ func binaryRows() []Row {
 			Doc: "Max is the greater of x and y; a NaN on either side wins, as NumPy's maximum. Where both are equal each gets half of the gradient; with Flags Bound x gets all of it, and y none anywhere."},
 		{Op: Min, Name: "min", Sources: 2, Infer: inferArithmetic, Grad: gradChoice(Lt, Le), Flops: flops(1), Tol: exact,
 			Doc: "Min is the smaller of x and y; a NaN on either side wins, as NumPy's minimum. Where both are equal each gets half of the gradient; with Flags Bound x gets all of it, and y none anywhere."},
-		{Op: Atan2, Name: "atan2", Sources: 2, Infer: inferAtan2, Grad: gradAtan2, Flops: flops(20), Tol: functions,
+		{Op: Atan2, Name: "atan2", Sources: 2, Infer: all(inferPair, areFloats), Grad: gradAtan2, Flops: flops(20), Tol: functions,
 			Doc: "Atan2 is the angle of the point whose y is Src[0] and whose x is Src[1], in (−π, π]."},
 	}
 }
@@ -134,13 +123,13 @@ func compareRows() []Row {
 	}
 	bits := func(op Op, name, doc string) Row {
 		return Row{
-			Op: op, Name: name, Sources: 2, Infer: inferBits, Flops: flops(1), Tol: exact, Doc: doc,
+			Op: op, Name: name, Sources: 2, Infer: all(inferPair, areBits), Flops: flops(1), Tol: exact, Doc: doc,
 			NoGrad: "not defined on floating-point types",
 		}
 	}
 	shift := func(op Op, name, doc string) Row {
 		r := bits(op, name, doc)
-		r.Infer = inferShift
+		r.Infer = all(inferPair, areIntegers)
 		return r
 	}
 	return []Row{
@@ -184,22 +173,7 @@ func inferPair(n *Node) error {
 	return joinShape(n, n.Src...)
 }
 
-func inferArithmetic(n *Node) error {
-	if err := inferPair(n); err != nil {
-		return err
-	}
-	if !number(n.DType) {
-		return got(n, "numbers")
-	}
-	return nil
-}
-
-func inferAtan2(n *Node) error {
-	if err := inferPair(n); err != nil {
-		return err
-	}
-	return floats(n, n.Src...)
-}
+var inferArithmetic = all(inferPair, areNumbers)
 
 func inferCompare(n *Node) error {
 	err := inferPair(n)
@@ -207,10 +181,8 @@ func inferCompare(n *Node) error {
 	return err
 }
 
-func inferBits(n *Node) error {
-	if err := inferPair(n); err != nil {
-		return err
-	}
+// areBits checks that the operands have bits that go together one by one.
+func areBits(n *Node) error {
 	if n.DType.Float() && n.Op == Xor {
 		return got(n, "bool or an integer dtype; x.Pow(2) is a power, x.Square() the square")
 	}
@@ -220,10 +192,7 @@ func inferBits(n *Node) error {
 	return nil
 }
 
-func inferShift(n *Node) error {
-	if err := inferPair(n); err != nil {
-		return err
-	}
+func areIntegers(n *Node) error {
 	if !n.DType.Int() {
 		return got(n, "an integer dtype")
 	}

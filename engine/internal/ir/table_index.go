@@ -15,15 +15,15 @@ func indexRows() []Row {
 		{Op: GatherAlong, Name: "gather_along", Sources: 2, Infer: inferGatherAlong, Grad: gradGatherAlong, Flops: free, Tol: exact,
 			Doc: "GatherAlong takes from x, at each place of index (i64, x's shape but for Attr.Axis), the element at that index along Attr.Axis " +
 				"(NumPy's take_along_axis). " + range_},
-		{Op: ScatterAdd, Name: "scatter_add", Sources: 3, Infer: inferScatterAdd, Grad: gradScatterAdd, Flops: flopsOfUpdates, Tol: summation,
+		{Op: ScatterAdd, Name: "scatter_add", Sources: 3, Infer: all(hasRows, inferNumber), Grad: gradScatterAdd, Flops: flopsOfUpdates, Tol: summation,
 			Doc: "ScatterAdd is base with updates added to the slices along Attr.Axis that index names, the reverse of gather; several updates of one slice add up. " + range_},
-		{Op: ScatterAlong, Name: "scatter_along", Sources: 3, Infer: inferScatterAlong, Grad: gradScatterAlong, Flops: flopsOfUpdates, Tol: summation,
+		{Op: ScatterAlong, Name: "scatter_along", Sources: 3, Infer: all(inferAlong, areNumbers), Grad: gradScatterAlong, Flops: flopsOfUpdates, Tol: summation,
 			Doc: "ScatterAlong is base with each element of updates added at its index along Attr.Axis, the reverse of gather_along. " + range_},
 		{Op: ScatterWith, Name: "scatter_with", Sources: 3, Infer: inferScatterWith, Grad: gradScatterWith, Flops: flopsOfUpdates, Tol: functions,
 			Doc: "ScatterWith is base with each element of updates combined with what is at its index along Attr.Axis: Attr.Index is Replace (the last of several " +
 				"updates of one place stays), Multiply, Least or Greatest (a NaN wins). The gradient of Replace goes to the update that stays, that of Least and " +
 				"Greatest is shared evenly by those that tie. " + range_},
-		{Op: Overwrite, Name: "overwrite", Sources: 3, Infer: inferOverwrite, NoGrad: "it may change its base, which others have read", Flops: free, Tol: exact,
+		{Op: Overwrite, Name: "overwrite", Sources: 3, Infer: all(hasRows, asFirst), NoGrad: "it may change its base, which others have read", Flops: free, Tol: exact,
 			Doc: "Overwrite is base with its slices along Attr.Axis that index names replaced by updates; the last of several updates of one slice stays. " +
 				"With Flags InPlace, for memory with one owner such as the cache of a decoder, base is not used afterwards, and the value may have its memory. " + range_},
 		{Op: TopK, Name: "top_k", Sources: 1, Infer: inferTopK, Grad: gradTopK, Flops: flopsOfSource(4), Tol: exact,
@@ -74,18 +74,8 @@ func inferGatherAlong(n *Node) error {
 	return nil
 }
 
-func inferScatterAdd(n *Node) error {
-	if err := inferRows(n); err != nil {
-		return err
-	}
-	if !number(n.Src[0].DType) {
-		return got(n, "numbers")
-	}
-	return as(n, n.Src[0])
-}
-
-// inferRows checks a base, an index along an axis and updates for what the index names.
-func inferRows(n *Node) error {
+// hasRows checks a base, an index along an axis and updates for what the index names.
+func hasRows(n *Node) error {
 	base, index, updates := n.Src[0], n.Src[1], n.Src[2]
 	if err := axis(n, base); err != nil {
 		return err
@@ -93,23 +83,6 @@ func inferRows(n *Node) error {
 	want := with(base.Shape, n.Attr.Axis, index.Shape...)
 	if index.DType != dtype.I64 || updates.DType != base.DType || !slices.Equal(updates.Shape, want) {
 		return got(n, "an i64 index and updates %v%v", base.DType, want)
-	}
-	return nil
-}
-
-func inferOverwrite(n *Node) error {
-	if err := inferRows(n); err != nil {
-		return err
-	}
-	return as(n, n.Src[0])
-}
-
-func inferScatterAlong(n *Node) error {
-	if err := inferAlong(n); err != nil {
-		return err
-	}
-	if !number(n.DType) {
-		return got(n, "numbers")
 	}
 	return nil
 }

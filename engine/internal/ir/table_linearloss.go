@@ -9,14 +9,14 @@ import (
 func linearLossRows() []Row {
 	return []Row{
 		{
-			Op: LinearCrossEntropy, Name: "linear_cross_entropy", Sources: 3, Infer: inferLinearCrossEntropy, Grad: gradLinearCrossEntropy,
+			Op: LinearCrossEntropy, Name: "linear_cross_entropy", Sources: 3, Infer: all(linearClasses, lossOf(2)), Grad: gradLinearCrossEntropy,
 			Flops: flopsOfLinearLoss(2), Tol: functions, Rounds: true,
 			Doc: "LinearCrossEntropy gives, for x [N D], w [D V] and targets i64[N], the loss [N] and the logsumexp [N] of the logits x·w as CrossEntropy does, " +
 				"with the same label smoothing Attr.Float and ignored target Attr.Index. With a number c in Attr.Rates the logits are c·tanh(x·w/c). " +
 				"The logits of all rows never exist at once: the planner computes some rows after the others.",
 		},
 		{
-			Op: LinearCrossEntropyGrad, Name: "linear_cross_entropy_grad", Sources: 5, Infer: inferLinearCrossEntropyGrad,
+			Op: LinearCrossEntropyGrad, Name: "linear_cross_entropy_grad", Sources: 5, Infer: all(linearClasses, lossGiven(2), asFactors),
 			Grad: composed(composeLinearCrossEntropyGrad, 0, 1, 3, 4), Flops: flopsOfLinearLoss(6), Tol: functions, Rounds: true,
 			Doc: "LinearCrossEntropyGrad gives the gradients of x and w from x, w, targets, logsumexp and the gradient dloss [N] of a LinearCrossEntropy. " +
 				"It computes the logits again, some rows after the others, unless the loss is computed in the same evaluation and dloss does not depend on it.",
@@ -52,24 +52,8 @@ func linearClasses(n *Node) error {
 	return floats(n, x, w)
 }
 
-func inferLinearCrossEntropy(n *Node) error {
-	if err := linearClasses(n); err != nil {
-		return err
-	}
-	row := Type{accumulator(n.Src[0].DType), n.Src[2].Shape}
-	n.tuple(row, row)
-	return nil
-}
-
-func inferLinearCrossEntropyGrad(n *Node) error {
-	if err := linearClasses(n); err != nil {
-		return err
-	}
-	for _, s := range n.Src[3:] {
-		if s.DType != accumulator(n.Src[0].DType) || !slices.Equal(s.Shape, n.Src[2].Shape) {
-			return got(n, "logsumexp and dloss of %v%v", accumulator(n.Src[0].DType), n.Src[2].Shape)
-		}
-	}
+// asFactors makes n's values the gradients of x and w.
+func asFactors(n *Node) error {
 	n.tuple(n.Src[0].Type(), n.Src[1].Type())
 	return nil
 }

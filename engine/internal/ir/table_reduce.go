@@ -13,13 +13,13 @@ func reduceRows() []Row {
 			Doc: "Sum adds up over Attr.Axes; 0 for no elements; integers wrap. Narrow floats are added up in f32."},
 		{Op: Prod, Name: "prod", Sources: 1, Infer: inferReduce, Grad: gradProd, Flops: flopsOfSource(1), Tol: summation,
 			Doc: "Prod multiplies over Attr.Axes; 1 for no elements; integers wrap. The gradient is right when elements are 0, too."},
-		{Op: ReduceMax, Name: "reduce_max", Sources: 1, Infer: inferExtreme, Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
+		{Op: ReduceMax, Name: "reduce_max", Sources: 1, Infer: all(hasAxes, keepAxes, haveElements), Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
 			Doc: "ReduceMax is the greatest element over Attr.Axes (any, for Bool); NaN if there is one. Elements that tie share the gradient evenly. " +
 				"An axis of length 0 is refused, but for Bool."},
-		{Op: ReduceMin, Name: "reduce_min", Sources: 1, Infer: inferExtreme, Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
+		{Op: ReduceMin, Name: "reduce_min", Sources: 1, Infer: all(hasAxes, keepAxes, haveElements), Grad: gradExtreme, Flops: flopsOfSource(1), Tol: exact,
 			Doc: "ReduceMin is the least element over Attr.Axes (all, for Bool); NaN if there is one. Elements that tie share the gradient evenly. " +
 				"An axis of length 0 is refused, but for Bool."},
-		{Op: Mean, Name: "mean", Sources: 1, Infer: inferMean, Grad: gradMean, Flops: flopsOfSource(1), Tol: summation,
+		{Op: Mean, Name: "mean", Sources: 1, Infer: all(inferReduce, areFloats), Grad: gradMean, Flops: flopsOfSource(1), Tol: summation,
 			Doc: "Mean is the sum over Attr.Axes divided by the number of elements; NaN for none."},
 		{
 			Op: SumSquares, Name: "sum_squares", Family: FamilyOptimizer, Infer: inferSumSquares, Grad: gradSumSquares, Tol: summation,
@@ -44,24 +44,16 @@ func scanRows() []Row {
 		{Op: ArgMin, Name: "arg_min", Sources: 1, Infer: inferArg, Flops: flopsOfSource(1), Tol: exact,
 			Doc:    "ArgMin is the index of the least element along Attr.Axis, which stays with length 1; i64. The first one wins a tie; NaN beats every number.",
 			NoGrad: "its result is an index"},
-		{Op: CumSum, Name: "cum_sum", Sources: 1, Infer: inferCumSum, Grad: gradCumSum, Flops: flops(1), Tol: summation,
+		{Op: CumSum, Name: "cum_sum", Sources: 1, Infer: all(inferNumber, hasAxis), Grad: gradCumSum, Flops: flops(1), Tol: summation,
 			Doc: "CumSum is the running sum along Attr.Axis; from the end with Flags Reverse, without the element itself with Flags Exclusive."},
 	}
 }
 
-func inferReduce(n *Node) error {
-	s := n.Src[0]
-	if !number(s.DType) {
-		return got(n, "numbers")
-	}
-	return keepAxes(n, s)
-}
+var inferReduce = all(areNumbers, hasAxes, keepAxes)
 
-// keepAxes sets the type of a reduction of s.
-func keepAxes(n, s *Node) error {
-	if err := axes(n, s); err != nil {
-		return err
-	}
+// keepAxes sets the type of a reduction.
+func keepAxes(n *Node) error {
+	s := n.Src[0]
 	n.DType, n.Shape = s.DType, slices.Clone(s.Shape)
 	for _, a := range n.Attr.Axes {
 		n.Shape[a] = 1
@@ -69,24 +61,14 @@ func keepAxes(n, s *Node) error {
 	return nil
 }
 
-func inferExtreme(n *Node) error {
-	s := n.Src[0]
-	if err := keepAxes(n, s); err != nil {
-		return err
-	}
+// haveElements checks that there is a greatest element along each axis.
+func haveElements(n *Node) error {
 	for _, a := range n.Attr.Axes {
-		if s.Shape[a] == 0 && s.DType != dtype.Bool {
+		if s := n.Src[0]; s.Shape[a] == 0 && s.DType != dtype.Bool {
 			return got(n, "at least one element along axis %d", a)
 		}
 	}
 	return nil
-}
-
-func inferMean(n *Node) error {
-	if err := inferReduce(n); err != nil {
-		return err
-	}
-	return floats(n, n.Src[0])
 }
 
 func inferSumSquares(n *Node) error {
@@ -113,11 +95,4 @@ func inferArg(n *Node) error {
 	}
 	n.DType, n.Shape = dtype.I64, with(s.Shape, n.Attr.Axis, 1)
 	return nil
-}
-
-func inferCumSum(n *Node) error {
-	if err := inferNumber(n); err != nil {
-		return err
-	}
-	return axis(n, n.Src[0])
 }

@@ -21,16 +21,16 @@ func softmaxRows() []Row {
 
 func normRows() []Row {
 	return []Row{
-		{Op: LayerNorm, Name: "layer_norm", Sources: 3, Infer: inferLayerNorm, Grad: gradLayerNorm, Flops: flops(8), Tol: summation,
+		{Op: LayerNorm, Name: "layer_norm", Sources: 3, Infer: inferNorm, Grad: gradLayerNorm, Flops: flops(8), Tol: summation,
 			Doc: "LayerNorm is (x − mean)/√(variance + eps)·weight + bias along the last axis, of length D: weight [D], bias [D], eps = Attr.Float; " +
 				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016). Weight and bias may be f32 beside an x of f16 or bf16."},
-		{Op: LayerNormGrad, Name: "layer_norm_grad", Sources: 3, Infer: inferLayerNormGrad, Grad: composed(composeLayerNormGrad, 0, 1, 2), Flops: flops(16), Tol: reductions,
+		{Op: LayerNormGrad, Name: "layer_norm_grad", Sources: 3, Infer: inferNormGrad(true), Grad: composed(composeLayerNormGrad, 0, 1, 2), Flops: flops(16), Tol: reductions,
 			Doc: "LayerNormGrad gives dx, dweight and dbias from x, weight and dy: with x̂ the normalised row, r = 1/√(variance + eps) and g = dy·weight, " +
 				"dx = r·(g − mean(g) − x̂·mean(g·x̂)), dweight = Σ dy·x̂, dbias = Σ dy."},
-		{Op: RMSNorm, Name: "rms_norm", Sources: 2, Infer: inferRMSNorm, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
+		{Op: RMSNorm, Name: "rms_norm", Sources: 2, Infer: inferNorm, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
 			Doc: "RMSNorm is x/√(mean(x²) + eps)·weight along the last axis, of length D: weight [D], eps = Attr.Float " +
 				"(Zhang, Sennrich: Root mean square layer normalization, 2019). The weight may be f32 beside an x of f16 or bf16."},
-		{Op: RMSNormGrad, Name: "rms_norm_grad", Sources: 3, Infer: inferRMSNormGrad, Grad: composed(composeRMSNormGrad, 0, 1, 2), Flops: flops(10), Tol: reductions,
+		{Op: RMSNormGrad, Name: "rms_norm_grad", Sources: 3, Infer: inferNormGrad(false), Grad: composed(composeRMSNormGrad, 0, 1, 2), Flops: flops(10), Tol: reductions,
 			Doc: "RMSNormGrad gives dx and dweight from x, weight and dy: with r = 1/√(mean(x²) + eps), x̂ = x·r and g = dy·weight, " +
 				"dx = r·(g − x̂·mean(g·x̂)), dweight = Σ dy·x̂."},
 	}
@@ -38,23 +38,19 @@ func normRows() []Row {
 
 func lossRows() []Row {
 	return []Row{
-		{Op: CrossEntropy, Name: "cross_entropy", Sources: 2, Infer: inferCrossEntropy, Grad: gradCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
+		{Op: CrossEntropy, Name: "cross_entropy", Sources: 2, Infer: all(classes, lossOf(1)), Grad: gradCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
 			Doc: "CrossEntropy gives, for logits [N V] and targets i64[N], the loss [N] and the logsumexp [N], in f32 (f64 for f64): " +
 				"loss = lse − (1−s)·x[target] − s·mean(x), with the label smoothing s = Attr.Float. " +
 				"Where the target is Attr.Index the loss is 0 and so is the gradient. Any other target outside of 0 to V−1 is an error."},
-		{Op: CrossEntropyGrad, Name: "cross_entropy_grad", Sources: 4, Infer: inferCrossEntropyGrad, Grad: composed(composeCrossEntropyGrad, 0, 2, 3), Flops: flops(12), Tol: functions,
+		{Op: CrossEntropyGrad, Name: "cross_entropy_grad", Sources: 4, Infer: all(classes, lossGiven(1), asFirst), Grad: composed(composeCrossEntropyGrad, 0, 2, 3), Flops: flops(12), Tol: functions,
 			Doc: "CrossEntropyGrad gives the gradient of the logits from logits, targets, logsumexp and the gradient dloss [N]: " +
 				"dloss·(softmax(x) − (1−s)·onehot(target) − s/V), and 0 in rows that are ignored."},
 	}
 }
 
-// inferRow is for ops that map rows to rows: x of rank 1 or more.
+// inferRow is for ops that map rows to rows: the first source has rank 1 or more.
 func inferRow(n *Node) error {
-	return rowsOf(n, n.Src[0])
-}
-
-// rowsOf makes n's type that of x, which must have rows.
-func rowsOf(n, x *Node) error {
+	x := n.Src[0]
 	if len(x.Shape) == 0 {
 		return got(n, "at least one axis")
 	}
@@ -69,7 +65,7 @@ func inferRowGrad(n *Node) error {
 	if y.DType != dy.DType || !slices.Equal(y.Shape, dy.Shape) {
 		return got(n, "the result and its gradient, of one type")
 	}
-	return rowsOf(n, y)
+	return inferRow(n)
 }
 
 // weights checks that each of list is a vector as long as a row of x, and that all are of x's dtype, or of
@@ -83,46 +79,28 @@ func weights(n, x *Node, list ...*Node) error {
 	return nil
 }
 
-func inferLayerNorm(n *Node) error {
-	if err := rowsOf(n, n.Src[0]); err != nil {
+func inferNorm(n *Node) error {
+	if err := inferRow(n); err != nil {
 		return err
 	}
 	return weights(n, n.Src[0], n.Src[1:]...)
 }
 
-func inferRMSNorm(n *Node) error {
-	if err := rowsOf(n, n.Src[0]); err != nil {
-		return err
+// inferNormGrad checks x, weight and dy of a norm with a bias, too, or without.
+func inferNormGrad(bias bool) func(n *Node) error {
+	return func(n *Node) error {
+		x, w, dy := n.Src[0], n.Src[1], n.Src[2]
+		if err := inferRow(n); err != nil {
+			return err
+		}
+		if dy.DType != x.DType || !slices.Equal(dy.Shape, x.Shape) {
+			return got(n, "x and dy of one type")
+		}
+		if n.tuple(x.Type(), w.Type()); bias {
+			n.Outs = append(n.Outs, w.Type())
+		}
+		return weights(n, x, w)
 	}
-	return weights(n, n.Src[0], n.Src[1])
-}
-
-// inferNormGrad checks x, weight and dy.
-func inferNormGrad(n *Node) error {
-	x, dy := n.Src[0], n.Src[2]
-	if err := rowsOf(n, x); err != nil {
-		return err
-	}
-	if dy.DType != x.DType || !slices.Equal(dy.Shape, x.Shape) {
-		return got(n, "x and dy of one type")
-	}
-	return weights(n, x, n.Src[1])
-}
-
-func inferLayerNormGrad(n *Node) error {
-	if err := inferNormGrad(n); err != nil {
-		return err
-	}
-	n.tuple(n.Src[0].Type(), n.Src[1].Type(), n.Src[1].Type())
-	return nil
-}
-
-func inferRMSNormGrad(n *Node) error {
-	if err := inferNormGrad(n); err != nil {
-		return err
-	}
-	n.tuple(n.Src[0].Type(), n.Src[1].Type())
-	return nil
 }
 
 // tuple makes n have several values.
@@ -139,23 +117,24 @@ func classes(n *Node) error {
 	return floats(n, x)
 }
 
-func inferCrossEntropy(n *Node) error {
-	if err := classes(n); err != nil {
-		return err
+// lossOf makes n's values the loss and the logsumexp for the targets that are that source.
+func lossOf(targets int) func(n *Node) error {
+	return func(n *Node) error {
+		row := Type{accumulator(n.Src[0].DType), n.Src[targets].Shape}
+		n.tuple(row, row)
+		return nil
 	}
-	row := Type{accumulator(n.Src[0].DType), n.Src[1].Shape}
-	n.tuple(row, row)
-	return nil
 }
 
-func inferCrossEntropyGrad(n *Node) error {
-	if err := classes(n); err != nil {
-		return err
-	}
-	for _, s := range n.Src[2:] {
-		if s.DType != accumulator(n.Src[0].DType) || !slices.Equal(s.Shape, n.Src[1].Shape) {
-			return got(n, "logsumexp and dloss of %v%v", accumulator(n.Src[0].DType), n.Src[1].Shape)
+// lossGiven checks the logsumexp and the gradient of the loss, which stand behind the targets.
+func lossGiven(targets int) func(n *Node) error {
+	return func(n *Node) error {
+		row := Type{accumulator(n.Src[0].DType), n.Src[targets].Shape}
+		for _, s := range n.Src[targets+1:] {
+			if s.DType != row.DType || !slices.Equal(s.Shape, row.Shape) {
+				return got(n, "logsumexp and dloss of %v%v", row.DType, row.Shape)
+			}
 		}
+		return nil
 	}
-	return as(n, n.Src[0])
 }

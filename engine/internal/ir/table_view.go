@@ -13,7 +13,7 @@ func viewRows() []Row {
 		{Op: Slice, Name: "slice", Sources: 1, Infer: inferSlice, Grad: gradSlice, Flops: free,
 			Doc: "Slice keeps, of each axis i, the elements start, start+step, … before stop: Attr.Ints[3i:3i+3]. A negative step walks back; " +
 				"then stop is -1 to include element 0."},
-		{Op: Flip, Name: "flip", Sources: 1, Infer: inferFlip, Grad: gradFlip, Flops: free, Doc: "Flip reverses the axes Attr.Axes."},
+		{Op: Flip, Name: "flip", Sources: 1, Infer: all(hasAxes, asFirst), Grad: gradFlip, Flops: free, Doc: "Flip reverses the axes Attr.Axes."},
 		{Op: Detach, Name: "detach", Sources: 1, Infer: asFirst, Flops: free, Doc: "Detach is the same tensor, but no gradient passes.", NoGrad: "it is there to stop gradients"},
 		{
 			Op: Checkpoint, Name: "checkpoint", Sources: 2, Infer: asFirst, Flops: free,
@@ -82,13 +82,6 @@ func inferSlice(n *Node) error {
 		n.Shape[i] = sliceLen(start, stop, step)
 	}
 	return nil
-}
-
-func inferFlip(n *Node) error {
-	if err := axes(n, n.Src[0]); err != nil {
-		return err
-	}
-	return as(n, n.Src[0])
 }
 
 func copyRows() []Row {
