@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -283,18 +282,14 @@ func (m *multiplication) Launches() int  { return m.launches }
 
 // Encode encodes the call and, before it, where the bias is: that is part of the description.
 func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
-	s, ok := to.(*stream)
-	if !ok || s.device != m.device {
-		return m.device.misused(cuLaunchKernel, "got a stream of another device")
-	}
-	if err := m.device.checkOperands(&m.product, o, m.alignment, m.workspace); err != nil {
-		return m.device.misused(cuLaunchKernel, "%v: %v", &m.product, err)
+	s, err := m.device.accept(to, &m.product, o, m.alignment, m.workspace)
+	if err != nil {
+		return err
 	}
 	l, list := m.library, s.target()
 	address := func(operand int) uintptr { return addressOf(o.List[operand]) }
 	if m.product.Bias {
-		list.calls = append(list.calls, ccall.Call{Func: l.descSet, Check: ccall.Zero,
-			Args: [16]uintptr{m.desc, descBiasPointer, list.args.Words(uint64(address(kernel.ProductBias))), 8}})
+		list.call(l.descSet, m.desc, descBiasPointer, list.args.Words(uint64(address(kernel.ProductBias))), 8)
 	}
 	one, zero := uint64(math.Float32bits(1)), uint64(0)
 	alpha, c, beta := one, address(kernel.ProductD), zero
@@ -304,9 +299,8 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 	if m.product.Added() {
 		c, beta = address(kernel.ProductC), one
 	}
-	list.calls = append(list.calls, ccall.Call{Func: l.matmul, Check: ccall.Zero, Args: [16]uintptr{
-		l.handle, m.desc, list.args.Words(alpha), address(kernel.ProductB), m.a, address(kernel.ProductA), m.b, list.args.Words(beta), c, m.c, address(kernel.ProductD), m.d,
-		list.args.Words(m.algorithm[:]...), addressOf(o.Workspace), uintptr(m.workspace), s.handle}})
+	list.call(l.matmul, l.handle, m.desc, list.args.Words(alpha), address(kernel.ProductB), m.a, address(kernel.ProductA), m.b, list.args.Words(beta), c, m.c, address(kernel.ProductD), m.d,
+		list.args.Words(m.algorithm[:]...), addressOf(o.Workspace), uintptr(m.workspace), s.handle)
 	return nil
 }
 
@@ -316,11 +310,6 @@ func addressOf(a gpu.Arg) uintptr {
 		return 0
 	}
 	return uintptr(a.Buffer.Address()) + uintptr(a.Offset)
-}
-
-// checkOperands looks at the operands of a library's work, and whether the device owns them.
-func (d *device) checkOperands(w gpu.Work, o *gpu.Operands, alignment, workspace int) error {
-	return cmp.Or(gpu.CheckOperands(w, o, alignment, workspace), d.OwnsArgs(append(o.List[:], o.Workspace)...))
 }
 
 // Close destroys the descriptions.

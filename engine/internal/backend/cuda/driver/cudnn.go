@@ -97,18 +97,14 @@ func truth(name uintptr, value bool) attribute {
 	return attribute{name, typeBool, 1, []uint64{0}}
 }
 
-func numbers(name uintptr, list ...int) attribute {
-	a := attribute{name, typeInt64, len(list), make([]uint64, len(list))}
+func numbers(name uintptr, list ...int) attribute { return listed(name, typeInt64, list) }
+
+func refers(name uintptr, list ...descriptor) attribute { return listed(name, typeDescriptor, list) }
+
+func listed[T int | descriptor](name, kind uintptr, list []T) attribute {
+	a := attribute{name, kind, len(list), make([]uint64, len(list))}
 	for i, n := range list {
 		a.data[i] = uint64(n)
-	}
-	return a
-}
-
-func refers(name uintptr, list ...descriptor) attribute {
-	a := attribute{name, typeDescriptor, len(list), make([]uint64, len(list))}
-	for i, d := range list {
-		a.data[i] = uint64(d)
 	}
 	return a
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
-	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
@@ -192,12 +191,9 @@ func (t *attending) Launches() int {
 
 // Encode makes a pack of the addresses, and encodes the call and the pack's end.
 func (t *attending) Encode(to gpu.Stream, o *gpu.Operands) error {
-	s, ok := to.(*stream)
-	if !ok || s.device != t.device {
-		return t.device.misused(cuLaunchKernel, "got a stream of another device")
-	}
-	if err := t.device.checkOperands(&t.attention, o, operandAlignment, t.workspace); err != nil {
-		return t.device.misused(cuLaunchKernel, "%v: %v", &t.attention, err)
+	s, err := t.device.accept(to, &t.attention, o, operandAlignment, t.workspace)
+	if err != nil {
+		return err
 	}
 	l, list := t.library, s.target()
 	workspace := addressOf(o.Workspace)
@@ -205,10 +201,9 @@ func (t *attending) Encode(to gpu.Stream, o *gpu.Operands) error {
 	if err != nil {
 		return err
 	}
-	list.calls = append(list.calls,
-		ccall.Call{Func: l.setStream, Check: ccall.Zero, Args: [16]uintptr{l.handle, s.handle}},
-		ccall.Call{Func: l.execute, Check: ccall.Zero, Args: [16]uintptr{l.handle, uintptr(t.plan), uintptr(pack)}},
-		ccall.Call{Func: l.drop, Check: ccall.Zero, Args: [16]uintptr{uintptr(pack)}})
+	list.call(l.setStream, l.handle, s.handle)
+	list.call(l.execute, l.handle, uintptr(t.plan), uintptr(pack))
+	list.call(l.drop, uintptr(pack))
 	return nil
 }
 

@@ -150,12 +150,9 @@ func (t *transform) Close() {}
 // recently, behind all work that was encoded with it.
 func (t *transform) Encode(to gpu.Stream, o *gpu.Operands) error {
 	l, d := t.library, t.library.device
-	st, ok := to.(*stream)
-	if !ok || st.device != d {
-		return d.misused(cuLaunchKernel, "got a stream of another device")
-	}
-	if err := d.checkOperands(&t.routine, o, 4, t.Workspace()); err != nil {
-		return d.misused(cuLaunchKernel, "%v: %v", &t.routine, err)
+	st, err := d.accept(to, &t.routine, o, 4, t.Workspace())
+	if err != nil {
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,11 +164,7 @@ func (t *transform) Encode(to gpu.Stream, o *gpu.Operands) error {
 		return d.misused(cuLaunchKernel, "%v: the library wants %d bytes of work, and %d before", &t.routine, p.work, t.work)
 	}
 	x, y, room := addressOf(o.List[0]), addressOf(o.List[1]), addressOf(o.Workspace)
-	call := func(f ccall.Func, args ...uintptr) {
-		c := ccall.Call{Func: f, Check: ccall.Zero}
-		copy(c.Args[:], args)
-		st.target().calls = append(st.target().calls, c)
-	}
+	call := st.target().call
 	const aligned = 8
 	if t.room() > 0 && (t.routine.Name == ir.IRFFTRoutine || x%aligned != 0) {
 		st.encode(cuMemcpyAsync, room, x, uintptr(t.routine.Bytes(0)), st.handle)

@@ -230,15 +230,11 @@ func (s *solution) Close() {}
 
 // Encode encodes a call for each matrix, or one for all.
 func (s *solution) Encode(to gpu.Stream, o *gpu.Operands) error {
-	st, ok := to.(*stream)
-	if !ok || st.device != s.device {
-		return s.device.misused(cuLaunchKernel, "got a stream of another device")
+	st, err := s.device.accept(to, &s.routine, o, 4, s.Workspace())
+	if err != nil {
+		return err
 	}
-	if err := s.device.checkOperands(&s.routine, o, 4, s.Workspace()); err != nil {
-		return s.device.misused(cuLaunchKernel, "%v: %v", &s.routine, err)
-	}
-	list := st.target()
-	e := &encoding{solution: s, list: list, stream: st, operands: o}
+	e := &encoding{solution: s, list: st.target(), stream: st, operands: o}
 	e.types, e.sources = s.routine.Operands()
 	if l := s.triangles; l != nil {
 		e.call(l.setStream, l.handle, st.handle)
@@ -258,17 +254,11 @@ func (s *solution) Encode(to gpu.Stream, o *gpu.Operands) error {
 // An encoding encodes the calls of a solution.
 type encoding struct {
 	*solution
-	list     *list
+	*list
 	stream   *stream
 	operands *gpu.Operands
 	types    []ir.Type
 	sources  int
-}
-
-func (e *encoding) call(f ccall.Func, args ...uintptr) {
-	c := ccall.Call{Func: f, Check: ccall.Zero}
-	copy(c.Args[:], args)
-	e.list.calls = append(e.list.calls, c)
 }
 
 // at is where operand k of matrix i begins.

@@ -87,7 +87,11 @@ func (d *device) enter() ccall.Call {
 
 // make is a call for a batch.
 func (d *device) make(f function, args ...uintptr) ccall.Call {
-	c := ccall.Call{Func: d.functions[f], Check: ccall.Zero}
+	return callOf(d.functions[f], args)
+}
+
+func callOf(f ccall.Func, args []uintptr) ccall.Call {
+	c := ccall.Call{Func: f, Check: ccall.Zero}
 	copy(c.Args[:], args)
 	return c
 }

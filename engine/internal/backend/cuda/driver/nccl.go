@@ -131,12 +131,7 @@ func (l *link) Move(to gpu.Stream, dst, src gpu.Arg, bytes, apart int) error {
 	if err != nil {
 		return d.misused(cuMemcpyAsync, "%v", err)
 	}
-	list := s.target()
-	call := func(f ccall.Func, args ...uintptr) {
-		c := ccall.Call{Func: f, Check: ccall.Zero}
-		copy(c.Args[:], args)
-		list.calls = append(list.calls, c)
-	}
+	call := s.target().call
 	const asBytes = 0 // ncclInt8
 	call(l.library.groupStart)
 	for r := range l.size {

@@ -31,6 +31,8 @@ type list struct {
 
 func newList(head ...ccall.Call) list { return list{calls: head, head: len(head)} }
 
+func (l *list) call(f ccall.Func, args ...uintptr) { l.calls = append(l.calls, callOf(f, args)) }
+
 func (l *list) reset() {
 	l.calls = l.calls[:l.head]
 	l.args.Reset()
@@ -65,9 +67,18 @@ func (s *stream) target() *list {
 	return &s.queue
 }
 
-func (s *stream) encode(f function, args ...uintptr) {
-	l := s.target()
-	l.calls = append(l.calls, s.device.make(f, args...))
+func (s *stream) encode(f function, args ...uintptr) { s.target().call(s.device.functions[f], args...) }
+
+// accept is the stream as ours, if it and the operands are the device's and fit the work.
+func (d *device) accept(to gpu.Stream, w gpu.Work, o *gpu.Operands, alignment, workspace int) (*stream, error) {
+	s, ok := to.(*stream)
+	if !ok || s.device != d {
+		return nil, d.misused(cuLaunchKernel, "got a stream of another device")
+	}
+	if err := cmp.Or(gpu.CheckOperands(w, o, alignment, workspace), d.OwnsArgs(append(o.List[:], o.Workspace)...)); err != nil {
+		return nil, d.misused(cuLaunchKernel, "%v: %v", w, err)
+	}
+	return s, nil
 }
 
 // Dispatch encodes a launch.
