@@ -132,7 +132,7 @@ func IShift(x Tensor, axes ...int) Tensor {
 
 func shifted(x Tensor, axes []int, places func(n int) int) Tensor {
 	if len(axes) == 0 {
-		axes = all(x.Shape())
+		axes = ir.Indices(len(x.Shape()))
 	}
 	for _, a := range axes {
 		x = x.Roll(a, places(x.Len(a)))
@@ -142,15 +142,6 @@ func shifted(x Tensor, axes []int, places func(n int) int) Tensor {
 
 func fail(op, format string, args ...any) {
 	panic(&tensor.Error{Op: op, Msg: fmt.Sprintf(format, args...)})
-}
-
-// all are the numbers of the elements of a list.
-func all(list []int) []int {
-	numbers := make([]int, len(list))
-	for i := range numbers {
-		numbers[i] = i
-	}
-	return numbers
 }
 
 // A kind is what a transform takes and gives.
@@ -190,7 +181,7 @@ func along(op string, x Tensor, options []Options, count int, inverse bool, last
 	if last == ofReal && x.DType().Complex() {
 		fail(op, "got %s, want real numbers: %s takes complex ones", describe(x), strings.ToUpper(op[1:]))
 	}
-	order := all(axes) // an inverse has the real side at its end, and so the last axis
+	order := ir.Indices(len(axes)) // an inverse has the real side at its end, and so the last axis
 	if !inverse {
 		slices.Reverse(order)
 	}
@@ -207,7 +198,7 @@ func along(op string, x Tensor, options []Options, count int, inverse bool, last
 				of = last
 			}
 		}
-		to := append(slices.DeleteFunc(all(x.Shape()), func(a int) bool { return slices.Contains(moved, a) }), moved...)
+		to := append(slices.DeleteFunc(ir.Indices(len(x.Shape())), func(a int) bool { return slices.Contains(moved, a) }), moved...)
 		back := make([]int, len(to))
 		for i, a := range to {
 			back[a] = i
@@ -235,7 +226,7 @@ func axesOf(op string, x Tensor, o Options, count int) []int {
 			axes = append(axes, i-count)
 		}
 	case axes == nil:
-		axes = all(x.Shape())
+		axes = ir.Indices(len(x.Shape()))
 	case count > 0 && len(axes) != count:
 		fail(op, "got axes %v, want %d", axes, count)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // Symmetric tridiagonal and bidiagonal matrices are divided into halves whose values and vectors are found
@@ -54,10 +56,7 @@ func turn(c, s float64, x, y []float64) {
 // deflate finds what stays as it is: values whose z is small, and of two that are close one, when their
 // vectors are rotated so that its z is 0. close says whether two are, given the rotation.
 func (m *merge) deflate(small func(j int) bool, close func(i, j int, c, s float64) bool) {
-	order := make([]int, len(m.d))
-	for i := range order {
-		order[i] = i
-	}
+	order := ir.Indices(len(m.d))
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(m.d[i], m.d[j]) })
 	before := -1
 	for _, j := range order {
@@ -99,10 +98,7 @@ func (m *merge) solve(rho float64, squared bool, describe func(root int, d, far,
 	if err != nil {
 		return err
 	}
-	sorted := make([]int, k) // by halves
-	for i := range sorted {
-		sorted[i] = i
-	}
+	sorted := ir.Indices(k) // by halves
 	slices.SortStableFunc(sorted, func(i, j int) int { return cmp.Compare(m.parts[m.keep[i]], m.parts[m.keep[j]]) })
 	to := make([]int, k)
 	rows := make([]int, k)

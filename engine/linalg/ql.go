@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // A rotation turns two rows of a matrix, i and the one after it.
@@ -80,10 +82,7 @@ func sweepUp(d, e []float64, l, m int, turns []rotation) []rotation {
 
 // sortRows puts values in rising order, and the rows of vt with them.
 func sortRows(n int, d, vt []float64) {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := ir.Indices(n)
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(d[i], d[j]) })
 	values, rows := slices.Clone(d), slices.Clone(vt)
 	for to, from := range order {

@@ -21,13 +21,10 @@ func axisOf(op string, n *ir.Node, axis int) int {
 
 // axesOf resolves axes and sorts them; none means all.
 func axesOf(op string, n *ir.Node, axes []int) []int {
-	list := make([]int, 0, len(n.Shape))
 	if len(axes) == 0 {
-		for a := range n.Shape {
-			list = append(list, a)
-		}
-		return list
+		return ir.Indices(len(n.Shape))
 	}
+	list := make([]int, 0, len(axes))
 	for _, a := range axes {
 		list = append(list, axisOf(op, n, a))
 	}
@@ -108,10 +105,7 @@ func transpose(op string, n *ir.Node) *ir.Node {
 	if len(n.Shape) < 2 {
 		fail(op, "got %v, want two axes or more", n)
 	}
-	order := make([]int, len(n.Shape))
-	for i := range order {
-		order[i] = i
-	}
+	order := ir.Indices(len(n.Shape))
 	last := len(order) - 1
 	order[last], order[last-1] = last-1, last
 	return apply(ir.Permute, ir.Attr{Axes: order}, n)
@@ -120,10 +114,7 @@ func transpose(op string, n *ir.Node) *ir.Node {
 // SwapAxes exchanges two axes.
 func (t Tensor) SwapAxes(a, b int) Tensor {
 	n := t.node("swap_axes")
-	order := make([]int, len(n.Shape))
-	for i := range order {
-		order[i] = i
-	}
+	order := ir.Indices(len(n.Shape))
 	i, j := axisOf("swap_axes", n, a), axisOf("swap_axes", n, b)
 	order[i], order[j] = j, i
 	return wrap(apply(ir.Permute, ir.Attr{Axes: order}, n))

@@ -20,7 +20,6 @@
 package tensor
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -355,7 +354,7 @@ func (t Tensor) To(d device.Device) Tensor {
 	}
 	m := apply(ir.To, ir.Attr{Dev: to}, n)
 	if permuted {
-		m = apply(ir.Permute, ir.Attr{Axes: inverse(axes)}, m)
+		m = apply(ir.Permute, ir.Attr{Axes: ir.Inverse(axes)}, m)
 	}
 	m.Name = t.Name()
 	return wrap(m)
@@ -378,28 +377,7 @@ func inMemory(n *ir.Node) (axes []int, permuted bool) {
 	if d == nil || d.Layout.IsContiguous() {
 		return nil, false
 	}
-	l := d.Layout
-	for i := range l.Shape {
-		axes = append(axes, i)
-	}
-	slices.SortStableFunc(axes, func(i, j int) int { return cmp.Compare(l.Stride[j], l.Stride[i]) })
-	size := 1
-	for _, i := range slices.Backward(axes) {
-		if l.Stride[i] != size && l.Shape[i] != 1 {
-			return nil, false
-		}
-		size *= l.Shape[i]
-	}
-	return axes, true
-}
-
-// inverse returns the order that undoes an order of axes.
-func inverse(axes []int) []int {
-	back := make([]int, len(axes))
-	for i, a := range axes {
-		back[a] = i
-	}
-	return back
+	return d.Layout.InMemory()
 }
 
 // madeOn makes n on another device if it is a number, an index, or a cast or view of one, which every device

@@ -20,7 +20,7 @@ func Spread(t tensor.Tensor, by backend.Parts) {
 	n := Node(t, "spread")
 	d, size := n.Value(), n.DType.Size()
 	whole := ir.Layout{Shape: slices.Clone(d.Layout.Shape), Stride: slices.Clone(d.Layout.Stride)}
-	if !fills(whole) || d.Layout.Offset != 0 {
+	if _, fills := whole.InMemory(); !fills || d.Layout.Offset != 0 {
 		return
 	}
 	dev, ctx := n.Dev.(*backend.Device), scope.Context()
@@ -48,23 +48,6 @@ func filledInParts(by backend.Parts, dt dtype.Type, shape []int, read func(at in
 		return t, err
 	}
 	return on(box.Holding(d, dt, &ir.Data{Buf: block, Layout: new(ir.Contiguous(slices.Clone(shape)))})), nil
-}
-
-// fills says whether the elements of a layout fill its memory, in whatever order of the axes.
-func fills(l ir.Layout) bool {
-	order := make([]int, len(l.Shape))
-	for axis := range order {
-		order[axis] = axis
-	}
-	slices.SortFunc(order, func(a, b int) int { return l.Stride[a] - l.Stride[b] })
-	next := 1
-	for _, axis := range order {
-		if l.Shape[axis] != 1 && l.Stride[axis] != next {
-			return false
-		}
-		next *= l.Shape[axis]
-	}
-	return true
 }
 
 // InParts says whether several processes hold the value of t together.

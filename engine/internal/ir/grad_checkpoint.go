@@ -49,21 +49,12 @@ func Nearby(y, x *Node, far func(leaf *Node) bool) *Node {
 // copyOf copies the value of a leaf when x is there. It lies in memory as that does: of a view of a matrix
 // that was transposed the elements follow one another as before.
 func copyOf(leaf, x *Node) *Node {
-	layout := leaf.Value().Layout
-	order := make([]int, len(layout.Shape)) // of the axes, the longest stride first
-	for axis := range order {
-		order[axis] = axis
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return layout.Stride[b] - layout.Stride[a] })
+	order, _ := leaf.Value().Layout.InMemory()
 	if slices.IsSorted(order) {
 		return build(Again, Attr{}, leaf, x)
 	}
-	back := make([]int, len(order))
-	for i, axis := range order {
-		back[axis] = i
-	}
 	turned := build(Permute, Attr{Axes: order}, leaf)
-	return build(Permute, Attr{Axes: back}, build(Again, Attr{}, turned, x))
+	return build(Permute, Attr{Axes: Inverse(order)}, build(Again, Attr{}, turned, x))
 }
 
 // copyBetween copies y and whatever it is computed from, down to nodes that have a copy, or get one of first.

@@ -77,11 +77,9 @@ func cut(x *Node, axis, start, stop int) *Node {
 func gradPad(n *Node, dy []*Node) []*Node {
 	x := n.Src[0]
 	ints := make([]int, 0, 3*len(x.Shape))
-	all := make([]int, len(x.Shape))
 	for i, d := range x.Shape {
 		before := n.Attr.Ints[2*i]
 		ints = append(ints, before, before+d, 1)
-		all[i] = i
 	}
 	dx := build(Slice, Attr{Ints: ints}, dy[0])
 	return []*Node{dx, sub(sumTo(dy[0], nil), sumTo(dx, nil))}

@@ -102,6 +102,45 @@ func Contiguous(shape []int) Layout {
 	return l
 }
 
+// Indices are the first n numbers from 0.
+func Indices(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// Inverse returns the order that undoes an order of axes.
+func Inverse(axes []int) []int {
+	back := make([]int, len(axes))
+	for i, a := range axes {
+		back[a] = i
+	}
+	return back
+}
+
+// Around splits a shape at an axis: the product of the lengths before it, its length, and the product of
+// those after.
+func Around(shape []int, axis int) (outer, length, inner int) {
+	return Size(shape[:axis]), shape[axis], Size(shape[axis+1:])
+}
+
+// InMemory are the axes as they lie in memory, the longest stride first, and whether the elements fill a piece
+// of memory, each once.
+func (l Layout) InMemory() (axes []int, fills bool) {
+	axes = Indices(len(l.Shape))
+	slices.SortStableFunc(axes, func(i, j int) int { return l.Stride[j] - l.Stride[i] })
+	size := 1
+	for _, i := range slices.Backward(axes) {
+		if l.Stride[i] != size && l.Shape[i] != 1 {
+			return axes, false
+		}
+		size *= l.Shape[i]
+	}
+	return axes, true
+}
+
 // Size is the number of elements.
 func (l Layout) Size() int { return Size(l.Shape) }
 

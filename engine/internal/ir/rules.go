@@ -81,10 +81,7 @@ func lastAxis(x *Node) []int { return []int{len(x.Shape) - 1} }
 
 // transpose swaps the last two axes.
 func transpose(x *Node) *Node {
-	axes := make([]int, len(x.Shape))
-	for i := range axes {
-		axes[i] = i
-	}
+	axes := Indices(len(x.Shape))
 	k := len(axes)
 	axes[k-2], axes[k-1] = k-1, k-2
 	return build(Permute, Attr{Axes: axes}, x)

@@ -3,6 +3,8 @@ package plan
 import (
 	"container/heap"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // An ordering says which launch comes when. Any order in which launches follow what they read computes the
@@ -34,13 +36,7 @@ func (o *ordering) best() *ordering {
 	return best
 }
 
-func (o *ordering) identity() []int {
-	list := make([]int, len(o.order))
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
+func (o *ordering) identity() []int { return ir.Indices(len(o.order)) }
 
 // made lists for each launch when the first of its values was made, while the graph was built.
 func (o *ordering) made() []int {

@@ -227,10 +227,7 @@ func (b *B) Transposed(dt dtype.Type, shape ...int) *ir.Node {
 // Swap swaps the last two axes.
 func (b *B) Swap(n *ir.Node) *ir.Node {
 	r := len(n.Shape)
-	axes := make([]int, r)
-	for i := range axes {
-		axes[i] = i
-	}
+	axes := ir.Indices(r)
 	axes[r-1], axes[r-2] = r-2, r-1
 	return b.New(ir.Permute, ir.Attr{Axes: axes}, n)
 }
@@ -249,11 +246,7 @@ func (b *B) Sparse(dt dtype.Type, shape ...int) *ir.Node {
 
 // Flipped returns normal numbers of that shape that run backwards along every axis.
 func (b *B) Flipped(dt dtype.Type, shape ...int) *ir.Node {
-	axes := make([]int, len(shape))
-	for i := range axes {
-		axes[i] = i
-	}
-	return b.New(ir.Flip, ir.Attr{Axes: axes}, b.Normal(dt, shape...))
+	return b.New(ir.Flip, ir.Attr{Axes: ir.Indices(len(shape))}, b.Normal(dt, shape...))
 }
 
 // Repeated returns normal numbers of that shape that are the same along the given axis.

@@ -264,10 +264,7 @@ func permuted(r *ir.Routine, lu, pivots []byte) [][]byte {
 	m, k := r.Rows, min(r.Rows, r.Columns)
 	places, signs := make([]byte, 8*m*r.Batches), make([]byte, 4*r.Batches)
 	for b := range r.Batches {
-		rows, sign := make([]int, m), float32(1)
-		for i := range rows {
-			rows[i] = i
-		}
+		rows, sign := ir.Indices(m), float32(1)
 		for i := range k {
 			p := int(binary.LittleEndian.Uint32(pivots[4*(b*k+i):])) - 1
 			if rows[i], rows[p] = rows[p], rows[i]; i != p {
