@@ -177,6 +177,18 @@ func (g *Group) Alone(i int) *Group {
 	return &own
 }
 
+// Type is that of a value of the group.
+func (g *Group) Type(r Ref) ir.Type {
+	if i, input := r.Input(); input {
+		return ir.Type{DType: g.Inputs[i].DType, Shape: g.Inputs[i].Layout.Shape}
+	}
+	in := &g.Insts[r.Index]
+	if in.Outs != nil {
+		return in.Outs[r.Result]
+	}
+	return ir.Type{DType: in.DType, Shape: in.Shape}
+}
+
 // A Kind says what a group may consist of; see Group.
 type Kind uint8
 

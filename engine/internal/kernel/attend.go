@@ -171,7 +171,7 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 	in := &g.Insts[0]
 	gradient := in.Op == ir.AttentionGrad
 	q, k, v := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape, inputLayout(g, in.Args[2]).Shape
-	c.Attention = Attention{Gradient: gradient, DType: dtypeOf(g, in.Args[0]), Batches: q[0], Heads: q[1], KeyHeads: k[1],
+	c.Attention = Attention{Gradient: gradient, DType: g.Type(in.Args[0]).DType, Batches: q[0], Heads: q[1], KeyHeads: k[1],
 		Queries: q[2], Keys: k[2], Width: q[3], Depth: v[3], Causal: in.Attr.Flags&ir.Causal != 0, Stats: gradient, Scale: float32(in.Attr.Float)}
 	a := &c.Attention
 	operands, masked := in.Args[:3], len(in.Args) > 3

@@ -122,9 +122,9 @@ func (a *attentionText) begin(g *backend.Group, limits Limits, operands []int) *
 		far = far || ir.Size(o.Shape) > most32
 	}
 	a.text, a.vectors, a.blocks = newText(g, far), map[string]bool{}, attentionSets[limits.Family]
-	a.cell = dtypeOf(g, a.in.Args[0])
+	a.cell = g.Type(a.in.Args[0]).DType
 	for _, n := range operands {
-		if dtypeOf(g, a.in.Args[n]) != a.cell {
+		if g.Type(a.in.Args[n]).DType != a.cell {
 			a.cell = dtype.F32
 		}
 	}

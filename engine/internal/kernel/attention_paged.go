@@ -14,7 +14,7 @@ import (
 // newPaged is the text of an ir.PagedAttention.
 func newPaged(g *backend.Group, limits Limits) *attentionText {
 	in := &g.Insts[0]
-	q, k, v, pages := shapeOf(g, in.Args[0]), shapeOf(g, in.Args[1]), shapeOf(g, in.Args[2]), shapeOf(g, in.Args[3])
+	q, k, v, pages := g.Type(in.Args[0]).Shape, g.Type(in.Args[1]).Shape, g.Type(in.Args[2]).Shape, g.Type(in.Args[3]).Shape
 	page := in.Attr.Ints[0]
 	a := &attentionText{in: in, page: page, b: q[0], hq: q[1], tq: q[2], d: q[3], hk: k[0], tk: pages[1] * page, dv: v[2], kept: 1}
 	return a.begin(g, limits, []int{1}) // a code times its scale has more digits than f16 and bf16
@@ -33,7 +33,7 @@ func pagedAttention(g *backend.Group, k *Kernel) {
 // readsPages declares k and v, which have no axis of batches, where their rows lie, and how many a query
 // sees.
 func (a *attentionText) readsPages() {
-	in, slots := a.in, shapeOf(a.g, a.in.Args[1])[1]
+	in, slots := a.in, a.g.Type(a.in.Args[1]).Shape[1]
 	a.readsAs("k", in.Args[1], "htd")
 	a.readsAs("v", in.Args[2], "htd")
 	if a.coded() {

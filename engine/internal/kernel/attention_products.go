@@ -100,7 +100,7 @@ func byProducts(g *backend.Group, k *Kernel) bool {
 // plain says whether all operands and results are f32, but for a mask.
 func (s *scoring) plain() bool {
 	for _, v := range s.in.Args[:s.operands] {
-		if dtypeOf(s.g, v) != dtype.F32 {
+		if s.g.Type(v).DType != dtype.F32 {
 			return false
 		}
 	}

@@ -226,7 +226,7 @@ func weightConv(g *backend.Group, k *Kernel) {
 func maxPool(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
 	x := inputLayout(g, in.Args[0]).Shape
-	dt := dtypeOf(g, in.Args[0])
+	dt := g.Type(in.Args[0]).DType
 	w := newWindowed(g, k.limits, in.Outs[0].Shape, in.Args...)
 	for _, o := range g.Outputs {
 		w.pointer("", fmt.Sprintf("y%d", o.Value.Result), o.DType, o.Buf, 0)

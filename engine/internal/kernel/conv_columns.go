@@ -69,7 +69,7 @@ func convByColumns(g *backend.Group, k *Kernel) bool {
 	if len(a.Shape) == 0 || len(b.Shape) == 0 || ir.Size(a.Shape)*ir.Size(b.Shape) == 0 {
 		return false
 	}
-	if dt := dtypeOf(g, in.Args[0]); dt != dtypeOf(g, in.Args[1]) || dt != in.DType {
+	if dt := g.Type(in.Args[0]).DType; dt != g.Type(in.Args[1]).DType || dt != in.DType {
 		return false
 	}
 	weight, places := b.Shape, in.Shape

@@ -47,12 +47,12 @@ const orderEach = 4
 
 func groupedMatMul(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
-	w := shapeOf(g, in.Args[1])
+	w := g.Type(in.Args[1]).Shape
 	if len(in.Args) > 3 {
 		q := ir.QuantOf(&in.Attr)
 		w = q.Shape()
 	}
-	rows := shapeOf(g, g.Insts[0].Args[2])[0]
+	rows := g.Type(g.Insts[0].Args[2]).Shape[0]
 	t := newGrouped(g, k, w[0], w[1], w[2], max(leastMatrix, (rows+w[0]-1)/w[0]))
 	if ir.Size(t.o.Shape) == 0 {
 		return
@@ -94,7 +94,7 @@ func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *gr
 	for _, v := range in.Args {
 		wide = wide || reachOf(inputLayout(g, v)) > most32
 	}
-	t := &groupedText{text: newText(g, wide), in: in, o: o, rows: shapeOf(g, in.Args[2])[0], groups: groups, inner: inner, width: width}
+	t := &groupedText{text: newText(g, wide), in: in, o: o, rows: g.Type(in.Args[2]).Shape[0], groups: groups, inner: inner, width: width}
 	if len(in.Args) > 3 {
 		t.quant, t.codes = ir.QuantOf(&in.Attr), append([]backend.Ref{in.Args[1]}, in.Args[3:]...)
 	}
@@ -103,7 +103,7 @@ func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *gr
 			break
 		}
 		l := inputLayout(g, in.Args[i])
-		t.pointer("const ", name, dtypeOf(g, in.Args[i]), t.buffer(i), l.Offset)
+		t.pointer("const ", name, g.Type(in.Args[i]).DType, t.buffer(i), l.Offset)
 		for axis, s := range l.Stride {
 			t.constant(fmt.Sprintf("%s_%d", name, axis), s)
 		}
@@ -136,7 +136,7 @@ func (t *groupedText) ordered(access string) {
 // chooseTile chooses what multiplies, as products do: matrix units if they can multiply the operands exactly,
 // or if one operand has 16 bits and the result has them, too.
 func (t *groupedText) chooseTile(high int, l Limits) {
-	a, b := dtypeOf(t.g, t.in.Args[0]), dtypeOf(t.g, t.in.Args[1])
+	a, b := t.g.Type(t.in.Args[0]).DType, t.g.Type(t.in.Args[1]).DType
 	if t.codes != nil { // whose numbers are rounded to 16 bits for rows of those
 		b = dtype.F32
 		if a.Size() == 2 {
@@ -217,7 +217,7 @@ func (t *groupedText) lie(o *groupedSide, arg, inner, other int, at, first, limi
 		along = beside
 	}
 	per := 16 / o.size
-	if memoryTypes[dtypeOf(t.g, t.in.Args[arg])] != o.cell || step(along) != 1 || l.Offset%per != 0 {
+	if memoryTypes[t.g.Type(t.in.Args[arg]).DType] != o.cell || step(along) != 1 || l.Offset%per != 0 {
 		return
 	}
 	for axis, s := range l.Stride {

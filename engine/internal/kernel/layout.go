@@ -34,7 +34,7 @@ func layoutsOf(g *backend.Group) []ir.Layout {
 		list = append(list, in.Layout)
 	}
 	for i := range g.Outputs {
-		list = append(list, outputLayout(&g.Outputs[i]))
+		list = append(list, g.Outputs[i].Layout())
 	}
 	return list
 }
@@ -125,15 +125,6 @@ func (s *space) vectors() bool {
 		}
 	}
 	return true
-}
-
-// outputLayout is where an output's elements lie.
-func outputLayout(o *backend.Output) ir.Layout {
-	l := ir.Contiguous(o.Shape)
-	if o.Stride != nil {
-		l.Stride = o.Stride
-	}
-	return l
 }
 
 // counting is a layout over a shape in which the place along an axis counts, in steps, and no other does.

@@ -115,7 +115,7 @@ func newProduct(g *backend.Group, i int, stored map[int]result, inside map[backe
 	for _, o := range g.Outputs {
 		if lastRoot(g, o.Value) == i {
 			mark(g, p.after, o.Value, isProduct)
-			p.results = append(p.results, result{value: o.Value, dtype: o.DType, buf: o.Buf, lies: outputLayout(&o)})
+			p.results = append(p.results, result{value: o.Value, dtype: o.DType, buf: o.Buf, lies: o.Layout()})
 		}
 	}
 	p.keepGate(g, k)
@@ -154,17 +154,17 @@ func (p *product) keep(g *backend.Group, v backend.Ref, k *Kernel) {
 		return
 	}
 	if p.inside != nil {
-		shape := shapeOf(g, v)
+		shape := g.Type(v).Shape
 		p.inside[v] = ceilPower(shape[len(shape)-1])
 		p.results = append(p.results, result{value: v, dtype: dtype.F32, buf: inThreadgroup})
 		return
 	}
-	dt := dtypeOf(g, v)
+	dt := g.Type(v).DType
 	if dt.Float() {
 		dt = dtype.F32 // not rounded: nobody asked for the value
 	}
-	p.results = append(p.results, result{value: v, dtype: dt, buf: workspace, at: k.Scratch, lies: ir.Contiguous(shapeOf(g, v))})
-	k.Scratch += (ir.Size(shapeOf(g, v))*dt.Size() + 63) &^ 63
+	p.results = append(p.results, result{value: v, dtype: dt, buf: workspace, at: k.Scratch, lies: ir.Contiguous(g.Type(v).Shape)})
+	k.Scratch += (ir.Size(g.Type(v).Shape)*dt.Size() + 63) &^ 63
 }
 
 // lay draws the space: the layouts of all that the product reads and stores, over its shape.

@@ -223,16 +223,17 @@ func sumSquares(g *backend.Group, k *Kernel) {
 	blocks := 0
 	var whole []backend.Ref
 	for _, v := range in.Args {
-		switch x := inputLayout(g, v); {
+		x := inputLayout(g, v)
+		switch _, fills := x.InMemory(); {
 		case x.Size() == 0:
-		case fills(x):
+		case fills:
 			whole = append(whole, v)
 		default:
 			k.Dispatches = append(k.Dispatches, squaresOfView(g, v, &blocks, k.limits))
 		}
 	}
 	byType(len(whole), func(i int) ir.Type {
-		return ir.Type{DType: dtypeOf(g, whole[i]), Shape: inputLayout(g, whole[i]).Shape}
+		return ir.Type{DType: g.Type(whole[i]).DType, Shape: inputLayout(g, whole[i]).Shape}
 	}, func(part []int) {
 		operands := make([]backend.Ref, len(part))
 		for n, i := range part {
@@ -252,26 +253,6 @@ func sumSquares(g *backend.Group, k *Kernel) {
 	k.Dispatches = append(k.Dispatches, t.finish("squares_sum", "sum of squares, of all parts", parameters, along(1), along(simdWidth)))
 }
 
-// fills says whether the elements of a layout are all those of a piece of memory, each once.
-func fills(l ir.Layout) bool {
-	axes := make([]int, len(l.Shape))
-	for i := range axes {
-		axes[i] = i
-	}
-	slices.SortFunc(axes, func(a, b int) int { return l.Stride[a] - l.Stride[b] })
-	next := 1
-	for _, i := range axes {
-		if l.Shape[i] == 1 {
-			continue
-		}
-		if l.Stride[i] != next {
-			return false
-		}
-		next *= l.Shape[i]
-	}
-	return true
-}
-
 // groupsFor is how many threadgroups an operand of so many elements has: each leaves a part to add up.
 func groupsFor(n int) int { return min(256, (n+blockElements-1)/blockElements) }
 
@@ -279,7 +260,7 @@ func groupsFor(n int) int { return min(256, (n+blockElements-1)/blockElements) }
 func squaresOf(g *backend.Group, operands []backend.Ref, blocks *int, threads int) Dispatch {
 	t := newText(g, false)
 	aligned := true // elements that are read four at once begin at multiples of four
-	typ := memoryTypes[dtypeOf(g, operands[0])]
+	typ := memoryTypes[g.Type(operands[0]).DType]
 	t.array("device const "+typ+"*", "x", len(operands))
 	for _, v := range operands {
 		i, _ := v.Input()

@@ -91,7 +91,7 @@ func newReduction(g *backend.Group) *reduction {
 	for i, in := range g.Insts {
 		if isFold(in.Op) {
 			r.folds = append(r.folds, i)
-			full = shapeOf(g, in.Args[0])
+			full = g.Type(in.Args[0]).Shape
 			for _, a := range in.Attr.Axes {
 				reduces[a] = true
 			}
@@ -151,14 +151,6 @@ func mark(g *backend.Group, list []bool, v backend.Ref, stop func(i int) bool) {
 	}
 }
 
-// shapeOf is the shape of a value of the group.
-func shapeOf(g *backend.Group, r backend.Ref) []int {
-	if i, input := r.Input(); input {
-		return g.Inputs[i].Layout.Shape
-	}
-	return g.Insts[r.Index].Shape
-}
-
 // shape chooses how threads share the work.
 func (r *reduction) shape(limits Limits) {
 	most := limits.group()
@@ -215,7 +207,7 @@ func foldType(g *backend.Group, in *backend.Inst) string {
 		name = "sum"
 	case isArg(in.Op):
 		better := map[ir.Op]string{ir.ArgMax: "better_max", ir.ArgMin: "better_min"}[in.Op]
-		return fmt.Sprintf("fold_arg<%s, %s>", register(dtypeOf(g, in.Args[0])), better)
+		return fmt.Sprintf("fold_arg<%s, %s>", register(g.Type(in.Args[0]).DType), better)
 	}
 	return fmt.Sprintf("fold_%s<%s>", name, register(in.DType))
 }

@@ -102,7 +102,7 @@ func newRow(g *backend.Group) *rowText {
 		r.number = i
 	}
 	r.how = rowOps[r.op.Op]
-	r.shape = shapeOf(g, r.op.Args[0])
+	r.shape = g.Type(r.op.Args[0]).Shape
 	stop := func(i int) bool { return i == r.number }
 	for _, a := range r.op.Args {
 		mark(g, r.before, a, stop)
@@ -118,12 +118,12 @@ func newRow(g *backend.Group) *rowText {
 	for i, o := range g.Outputs {
 		switch {
 		case r.op.Op == ir.CrossEntropy && !r.inRow(i):
-			layouts = append(layouts, columnOf(outputLayout(&g.Outputs[i])))
+			layouts = append(layouts, columnOf(g.Outputs[i].Layout()))
 		case o.Value.Result > 0: // written by the second step
 			layouts = append(layouts, ir.Layout{})
 		default:
 			mark(g, r.after, o.Value, stop)
-			layouts = append(layouts, outputLayout(&g.Outputs[i]))
+			layouts = append(layouts, g.Outputs[i].Layout())
 		}
 	}
 	last := len(r.shape) - 1

@@ -95,7 +95,7 @@ func (s *scan) begin() *elementText {
 
 // read is element j of the line as a register of the sum.
 func (s *scan) read(e *elementText, j string) string {
-	return "convert<" + register(s.g.Outputs[0].DType) + ">::from(" + register(dtypeOf(s.g, s.g.Insts[0].Args[0])) + "(loaded(a.x[" + e.here("x") + " + (" + j + ") * a.x_axis])))"
+	return "convert<" + register(s.g.Outputs[0].DType) + ">::from(" + register(s.g.Type(s.g.Insts[0].Args[0]).DType) + "(loaded(a.x[" + e.here("x") + " + (" + j + ") * a.x_axis])))"
 }
 
 // write stores element j of the line.

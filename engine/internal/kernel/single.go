@@ -64,7 +64,7 @@ func renderSingle(g *backend.Group, limits Limits) (*Kernel, error) {
 	if write == nil {
 		return nil, &Unsupported{g.Name, g.Insts[0].Op.String()}
 	}
-	if x := g.Insts[0]; x.Op == ir.TopK && shapeOf(g, x.Args[0])[len(x.Outs[0].Shape)-1] > math.MaxInt32 {
+	if x := g.Insts[0]; x.Op == ir.TopK && g.Type(x.Args[0]).Shape[len(x.Outs[0].Shape)-1] > math.MaxInt32 {
 		return nil, &Unsupported{g.Name, "top_k of a row of 2^31 elements or more"} // a place in the row has 32 bits
 	}
 	k := &Kernel{limits: limits}
@@ -218,7 +218,7 @@ func turnAndStore(g *backend.Group, k *Kernel, into *scattering) {
 		return l
 	}
 	at.Shape = shape
-	y := outputLayout(&o)
+	y := o.Layout()
 	list := []named{{name: "y", layout: half(y)}, {name: "x", layout: half(x), reach: width * max(1, x.Stride[last]) * each},
 		{name: "position", layout: at}, {name: "pair", layout: counting(shape, last, 1)}}
 	if into != nil {

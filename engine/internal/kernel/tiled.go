@@ -372,7 +372,7 @@ func (p *product) finishFour(sum string, first int) {
 	p.line("if (i0 < a.n0 && i1 < a.n1) {")
 	p.loadAll(p.needed(), true)
 	for i, r := range p.results {
-		p.line("%s y%d[4];", register(dtypeOf(p.g, r.value)), i)
+		p.line("%s y%d[4];", register(p.g.Type(r.value).DType), i)
 	}
 	p.line("UNROLL for (uint k = 0; k < 4; k++) {")
 	p.line("const %s %s = %s;", register(p.inst.DType), p.valueName(p.number), sum)

@@ -201,14 +201,6 @@ func (w *walker) storeFour(condition string, i int, p *place) {
 	w.line(condition+"store4(a.%s + (%s), %s);", outputName(i), w.at(outputName(i), p), outputName(i))
 }
 
-// dtypeOf is the type of what a Ref refers to.
-func dtypeOf(g *backend.Group, r backend.Ref) dtype.Type {
-	if i, input := r.Input(); input {
-		return g.Inputs[i].DType
-	}
-	return g.Insts[r.Index].DType
-}
-
 // computeAll writes the elementwise instructions of a list down.
 func (w *walker) computeAll(list []bool) {
 	for i, listed := range list {
@@ -227,7 +219,7 @@ func (w *walker) compute(i int) {
 		if in.Op == ir.Bitcast {
 			r = w.bits(r)
 		}
-		args[k], types[k] = w.value(r), dtypeOf(w.g, r)
+		args[k], types[k] = w.value(r), w.g.Type(r).DType
 	}
 	w.line("const %s %s = %s;", register(in.DType), w.valueName(i), expression(in, types, args))
 }

@@ -65,7 +65,7 @@ func compileAdamWOf[T vec.Float](c *standalone, register dtype.Type, runs *vec.R
 			o := outputOf(g, part*count+t)
 			tensors[t].outs[part], tensors[t].stream[part] = o, o != nil && streamsFrom(adamWStream, g, o)
 		}
-		n := elementsOf(shape)
+		n := ir.Size(shape)
 		for start := 0; start < n; start += chunk {
 			pieces = append(pieces, piece{t, start, min(chunk, n-start)})
 		}

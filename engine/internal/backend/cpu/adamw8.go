@@ -34,7 +34,7 @@ func compileAdamW8(c *standalone) func(*launch) {
 	var pieces []piece
 	for n := range tensors {
 		t := &tensors[n]
-		t.n, t.p = elementsOf(in.Outs[n].Shape), outputOf(g, n)
+		t.n, t.p = ir.Size(in.Outs[n].Shape), outputOf(g, n)
 		spec := tile.Spec{Group: g, Shape: in.Outs[n].Shape}
 		for part := range 2 {
 			spec.Outs = append(spec.Outs, tile.Out{Value: in.Args[ir.AdamWSettings+part*count+n], DType: dtype.F32})

@@ -99,7 +99,7 @@ func compileConv(c *standalone) func(*launch) {
 		w = newConvolution(in, c.shape(0), in.Shape, c.shape(1))
 	}
 	x, y := c.operand(0, c.shape(0), register), c.operand(1, c.shape(1), register)
-	out, n := c.g.Outputs[0], elementsOf(in.Shape)
+	out, n := c.g.Outputs[0], ir.Size(in.Shape)
 	how := w.convolver(register)
 	return func(l *launch) {
 		if n == 0 {

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // compilePad fills the result and copies the operand's rows into it.
@@ -14,7 +15,7 @@ func compilePad(c *standalone) func(*launch) {
 	width, rows := 1, 1
 	if len(shape) > 0 {
 		width = shape[len(shape)-1]
-		rows = elementsOf(shape[:len(shape)-1])
+		rows = ir.Size(shape[:len(shape)-1])
 	}
 	place := padPlaces(in.Shape, shape, in.Attr.Ints)
 	return func(l *launch) {
@@ -54,7 +55,7 @@ func padPlaces(padded, shape, ints []int) func(row int) int {
 func compileConcat(c *standalone) func(*launch) {
 	in := c.in
 	axis, size := in.Attr.Axis, in.DType.Size()
-	outer, length, inner := around(in.Shape, axis)
+	outer, length, inner := ir.Around(in.Shape, axis)
 	var parts []*operand
 	var starts, runs []int // in elements of the result, for each operand
 	start := 0
@@ -96,8 +97,8 @@ func compileAgain(c *standalone) func(*launch) {
 
 // compileIota writes indices along an axis.
 func compileIota(c *standalone) func(*launch) {
-	_, length, inner := around(c.in.Shape, c.in.Attr.Axis)
-	n, out, t := elementsOf(c.in.Shape), c.g.Outputs[0].Buf, c.in.DType
+	_, length, inner := ir.Around(c.in.Shape, c.in.Attr.Axis)
+	n, out, t := ir.Size(c.in.Shape), c.g.Outputs[0].Buf, c.in.DType
 	return func(l *launch) {
 		l.pool.Range(n, mapGrain, func(_, lo, hi int) {
 			to := l.pointer(out)

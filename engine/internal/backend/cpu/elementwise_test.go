@@ -125,7 +125,7 @@ func (b *builder) checkEach(t *testing.T, tolerance float64) {
 		case dtype.BF16:
 			limit = 0x1p-7
 		}
-		for j := range elementsOf(o.Shape) {
+		for j := range ir.Size(o.Shape) {
 			x, y := element(got[i], o.DType, j), element(want[i], o.DType, j)
 			if x == y || x != x && y != y || o.DType.Float() && math.Abs(x-y) <= limit*math.Abs(y)+limit*1e-6 {
 				continue

@@ -66,7 +66,7 @@ func compileGrouped(c *standalone) func(*launch) {
 
 func (p *grouped) run(l *launch) {
 	index := p.index.indices(l)
-	if !checkIndices(l, p.in.Op, 0, p.groups, index) || elementsOf(p.in.Shape) == 0 {
+	if !checkIndices(l, p.in.Op, 0, p.groups, index) || ir.Size(p.in.Shape) == 0 {
 		return
 	}
 	p.sort(index)

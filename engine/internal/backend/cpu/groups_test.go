@@ -39,7 +39,7 @@ func (b *builder) in(t dtype.Type, shape ...int) backend.Ref {
 }
 
 func (b *builder) fill(t dtype.Type, shape []int, f func(i int) float64) backend.Ref {
-	n := elementsOf(shape)
+	n := ir.Size(shape)
 	mem := make([]byte, n*t.Size())
 	for i := range n {
 		put(mem, t, i, f(i))
@@ -84,7 +84,7 @@ func (b *builder) out(r backend.Ref) {
 	if in.Outs != nil {
 		o.DType, o.Shape = in.Outs[r.Result].DType, in.Outs[r.Result].Shape
 	}
-	b.data, b.sizes = append(b.data, nil), append(b.sizes, elementsOf(o.Shape)*o.DType.Size())
+	b.data, b.sizes = append(b.data, nil), append(b.sizes, ir.Size(o.Shape)*o.DType.Size())
 	b.g.Outputs = append(b.g.Outputs, o)
 }
 
@@ -165,7 +165,7 @@ func differ(o backend.Output, got, want []byte, tolerance float64) error {
 		tolerance = max(tolerance, 0x1p-7)
 	}
 	largest := 0.0
-	n := elementsOf(o.Shape)
+	n := ir.Size(o.Shape)
 	for i := range n {
 		if v := math.Abs(element(want, o.DType, i)); v <= math.MaxFloat64 {
 			largest = max(largest, v)

@@ -7,9 +7,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// operandShape is the shape of an operand.
-func operandShape(g *backend.Group, r backend.Ref) []int { return inputOf(g, r).Layout.Shape }
-
 // checkIndices says whether all indices exist, and fails the launch with the first that does not. It also
 // returns false when the launch is to stop.
 func checkIndices(l *launch, op ir.Op, axis, length int, index []int64) bool {
@@ -34,7 +31,7 @@ func (o *operand) indices(l *launch) []int64 { return unsafe.Slice((*int64)(o.al
 // compileGather copies whole slices: r[o, n…, i] = x[o, index[n…], i].
 func compileGather(c *standalone) func(*launch) {
 	in := c.in
-	outer, length, inner := around(c.shape(0), in.Attr.Axis)
+	outer, length, inner := ir.Around(c.shape(0), in.Attr.Axis)
 	x, index := c.operand(0, c.shape(0), in.DType), c.index(1)
 	out, size := c.g.Outputs[0].Buf, in.DType.Size()
 	op, axis := in.Op, in.Attr.Axis
@@ -150,7 +147,7 @@ func updatesShape(in *backend.Inst, index []int) []int {
 func compileOverwrite(c *standalone) func(*launch) {
 	in := c.in
 	base, index, updates := c.operand(0, in.Shape, in.DType), c.index(1), c.operand(2, updatesShape(in, c.shape(1)), in.DType)
-	outer, length, inner := around(in.Shape, in.Attr.Axis)
+	outer, length, inner := ir.Around(in.Shape, in.Attr.Axis)
 	from, out, size := c.input(0), c.g.Outputs[0].Buf, in.DType.Size()
 	return func(l *launch) {
 		ix := index.indices(l)

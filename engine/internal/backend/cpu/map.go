@@ -6,6 +6,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/tile"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // mapGrain is how many elements make a piece of work that is worth another thread.
@@ -21,7 +22,7 @@ func compileMap(g *backend.Group, ls *listing) (func(*launch), error) {
 		return nil, err
 	}
 	ls.program("over all elements", p)
-	n := elementsOf(shape)
+	n := ir.Size(shape)
 	states := perWorker{prog: p, outs: g.Outputs}
 	piece := func(worker, lo, hi int) {
 		lo *= tile.Len
@@ -142,7 +143,7 @@ func streamsFrom(least int, g *backend.Group, o *backend.Output) bool {
 	total := 0
 	for i := range g.Outputs {
 		if f := &g.Outputs[i]; f.Final && f.DType == dtype.F32 {
-			total += 4 * elementsOf(f.Shape)
+			total += 4 * ir.Size(f.Shape)
 		}
 	}
 	return total >= least
@@ -160,27 +161,6 @@ func instructions(g *backend.Group, keep func(i int) bool) []int {
 		}
 	}
 	return list
-}
-
-// elementsOf is the number of elements of a shape.
-func elementsOf(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-// shapeOf is the shape of a value of g.
-func shapeOf(g *backend.Group, r backend.Ref) []int {
-	if i, ok := r.Input(); ok {
-		return g.Inputs[i].Layout.Shape
-	}
-	in := &g.Insts[r.Index]
-	if in.Outs != nil {
-		return in.Outs[r.Result].Shape
-	}
-	return in.Shape
 }
 
 // needed marks what the values refs are computed from, stopping at instructions for which stop is true.

@@ -32,7 +32,7 @@ func newOperand(g *backend.Group, r backend.Ref, shape []int, t dtype.Type) (*op
 	if err != nil {
 		return nil, err
 	}
-	return &operand{states: perWorker{prog: p}, n: elementsOf(shape), size: t.Size()}, nil
+	return &operand{states: perWorker{prog: p}, n: ir.Size(shape), size: t.Size()}, nil
 }
 
 // reserve says that fetch will be asked for up to n elements.
@@ -109,10 +109,4 @@ func outputOf(g *backend.Group, result int) *backend.Output {
 		}
 	}
 	return nil
-}
-
-// around splits a shape at an axis: the product of the lengths before it, its length, and the product of
-// those after.
-func around(shape []int, axis int) (outer, length, inner int) {
-	return elementsOf(shape[:axis]), shape[axis], elementsOf(shape[axis+1:])
 }

@@ -13,7 +13,7 @@ import (
 // compileArgBest finds the first position along an axis that no other beats; a NaN beats every number.
 func compileArgBest(c *standalone) func(*launch) {
 	register := tile.Register(c.dtype(0))
-	outer, length, inner := around(c.shape(0), c.in.Attr.Axis)
+	outer, length, inner := ir.Around(c.shape(0), c.in.Attr.Axis)
 	x, least := c.operand(0, c.shape(0), register), c.in.Op == ir.ArgMin
 	columns := min(inner, tile.Len)
 	rows := max(1, fetchLength/max(1, length)) // that are fetched at once
@@ -106,7 +106,7 @@ func orderKey(t dtype.Type, p unsafe.Pointer, i int, least bool) int64 {
 func compileTopK(c *standalone) func(*launch) {
 	shape, t := c.shape(0), c.dtype(0)
 	n := shape[len(shape)-1]
-	rows, k := elementsOf(shape[:len(shape)-1]), c.in.Attr.Index
+	rows, k := ir.Size(shape[:len(shape)-1]), c.in.Attr.Index
 	if k > 64 {
 		run, err := compileSort(c.g, c.in)
 		c.failed(err)

@@ -63,7 +63,7 @@ func (m *matMul) read(p *problem, inst int) error {
 		p.terms = append(p.terms, t)
 	}
 	batch = p.joinRows(batch, lays)
-	p.batch = elementsOf(batch)
+	p.batch = ir.Size(batch)
 	for i := range p.terms {
 		a, b, matrix := lays[2*i], lays[2*i+1], len(batch)
 		t := &p.terms[i]
@@ -84,7 +84,7 @@ func (m *matMul) operand(r backend.Ref) (ir.Layout, place, error) {
 		if !ok {
 			return ir.Layout{}, at, fmt.Errorf("operand %v is not an input or the result of an earlier product", r)
 		}
-		return ir.Contiguous(shapeOf(m.g, r)), at, nil
+		return ir.Contiguous(m.g.Type(r).Shape), at, nil
 	}
 	in := &m.g.Inputs[i]
 	return in.Layout, place{buf: in.Buf, offset: in.Layout.Offset * in.DType.Size(), dtype: in.DType}, nil
@@ -115,7 +115,7 @@ func (p *problem) joinRows(batch []int, lays []ir.Layout) []int {
 		}
 		if ok {
 			copy(lays, joined)
-			p.m *= elementsOf(batch[from:])
+			p.m *= ir.Size(batch[from:])
 			return batch[:from]
 		}
 	}
@@ -137,7 +137,7 @@ func (p *problem) asRow() {
 
 // offsets lists the offset of each matrix of a batch, nil when there is one.
 func offsets(l ir.Layout, batch []int) []int {
-	n := elementsOf(batch)
+	n := ir.Size(batch)
 	if n <= 1 {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 // operands; see the op's row.
 func compileRandom(c *standalone) func(*launch) {
 	keyInput, counterInput := c.input(0), c.input(1)
-	n, out := elementsOf(c.in.Shape), c.g.Outputs[0]
+	n, out := ir.Size(c.in.Shape), c.g.Outputs[0]
 	normal := c.in.Op == ir.RandNormal
 	size := out.DType.Size()
 	var tiles []*randomTile // by worker

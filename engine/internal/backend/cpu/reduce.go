@@ -60,10 +60,10 @@ func compileReduce(g *backend.Group, ls *listing) (func(*launch), error) {
 			continue
 		}
 		axes = in.Attr.Axes
-		if s := shapeOf(g, in.Args[0]); full == nil || len(s) > len(full) {
+		if s := g.Type(in.Args[0]).Shape; full == nil || len(s) > len(full) {
 			full = s
 		}
-		r := reduction{op: in.Op, from: tile.Register(dtypeOf(g, in.Args[0])), out: -1}
+		r := reduction{op: in.Op, from: tile.Register(g.Type(in.Args[0]).DType), out: -1}
 		for j, a := range args {
 			if a == in.Args[0] {
 				r.out = j
@@ -134,7 +134,7 @@ func (k *reduceKernel) compile(g *backend.Group, full, perm []int, args, results
 	before := needed(g, args, func(i int) bool { return g.Insts[i].Op.Family() == ir.FamilyReduce })
 	spec := tile.Spec{Group: g, Shape: shape, Perm: perm, Insts: instructions(g, func(i int) bool { return before[i] })}
 	for _, a := range args {
-		spec.Outs = append(spec.Outs, tile.Out{Value: a, DType: tile.Register(dtypeOf(g, a))})
+		spec.Outs = append(spec.Outs, tile.Out{Value: a, DType: tile.Register(g.Type(a).DType)})
 	}
 	var err error
 	if k.prologue.prog, err = tile.Compile(spec); err != nil {
@@ -363,16 +363,4 @@ func (k *reduceKernel) runMiddleSplit(l *launch, blocks, pieces int) {
 		}
 		k.finishColumns(worker, sums, o, first, n)
 	})
-}
-
-// dtypeOf is the dtype of a value of g.
-func dtypeOf(g *backend.Group, r backend.Ref) dtype.Type {
-	if i, ok := r.Input(); ok {
-		return g.Inputs[i].DType
-	}
-	in := &g.Insts[r.Index]
-	if in.Outs != nil {
-		return in.Outs[r.Result].DType
-	}
-	return in.DType
 }

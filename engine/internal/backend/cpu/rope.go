@@ -70,7 +70,7 @@ func compileRopeOf[T float32 | float64](c *standalone, turn func(dst, src unsafe
 	in := c.in
 	rank := len(in.Shape)
 	d, tokens := in.Shape[rank-1], in.Shape[rank-2]
-	rows := elementsOf(in.Shape[:rank-1])
+	rows := ir.Size(in.Shape[:rank-1])
 	register := tile.Register(in.DType)
 	x := c.operand(0, in.Shape, register).reserve(d)
 	place := in.Shape[:rank-1]

@@ -50,7 +50,7 @@ func isRowOp(op ir.Op) bool { return ir.RowOf(op).Family == ir.FamilyRow }
 // compileRow runs a row op with the elementwise work around it.
 func compileRow(g *backend.Group, ls *listing) (func(*launch), error) {
 	at := slices.IndexFunc(g.Insts, func(in backend.Inst) bool { return isRowOp(in.Op) })
-	if at >= 0 && dtypeOf(g, g.Insts[at].Args[0]) == dtype.F64 {
+	if at >= 0 && g.Type(g.Insts[at].Args[0]).DType == dtype.F64 {
 		return compileRowOf(g, ls, vec.Doubles())
 	}
 	return compileRowOf(g, ls, vec.Floats())
@@ -89,7 +89,7 @@ func newRowKernel[T vec.Float](g *backend.Group, at int, runs *vec.Runs[T]) (*ro
 	in := &g.Insts[at]
 	shape := rowShape(g, in)
 	k := &rowKernel[T]{op: in.Op, runs: runs, attr: in.Attr, n: shape[len(shape)-1], extra: map[int]backend.Output{}}
-	k.rows = elementsOf(shape[:len(shape)-1])
+	k.rows = ir.Size(shape[:len(shape)-1])
 	k.block = max(1, blockElements/max(1, k.n))
 	if err := k.compileOperands(g, in, at, shape); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func rowShape(g *backend.Group, in *backend.Inst) []int {
 		return in.Shape
 	}
 	if in.Op == ir.CrossEntropy {
-		return shapeOf(g, in.Args[0])
+		return g.Type(in.Args[0]).Shape
 	}
 	return in.Outs[0].Shape
 }
@@ -118,7 +118,7 @@ func (k *rowKernel[T]) compileOperands(g *backend.Group, in *backend.Inst, at in
 		if a.Index >= 0 && isRowOp(g.Insts[a.Index].Op) { // the logsumexp that the launch has just computed
 			continue
 		}
-		o := tile.Out{Value: a, DType: tile.Register(dtypeOf(g, a))}
+		o := tile.Out{Value: a, DType: tile.Register(g.Type(a).DType)}
 		switch {
 		case isVector(in.Op, i):
 			vectors = append(vectors, o)

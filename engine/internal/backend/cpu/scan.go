@@ -13,7 +13,7 @@ import (
 func compileCumSum(c *standalone) func(*launch) {
 	in, register := c.in, tile.Register(c.in.DType)
 	x := c.operand(0, in.Shape, register)
-	outer, length, inner := around(in.Shape, in.Attr.Axis)
+	outer, length, inner := ir.Around(in.Shape, in.Attr.Axis)
 	columns := min(inner, tile.Len)
 	x.reserve(columns)
 	if inner == 1 {
@@ -114,7 +114,7 @@ func compileSumSquares(c *standalone) func(*launch) {
 	for i := range c.in.Args {
 		shape := c.shape(i)
 		operands = append(operands, c.operand(i, shape, tile.Register(c.dtype(i))).reserve(chunk))
-		n := elementsOf(shape)
+		n := ir.Size(shape)
 		for start := 0; start < n; start += splitLength {
 			pieces = append(pieces, piece{i, start, min(splitLength, n-start)})
 		}

@@ -29,7 +29,7 @@ type scatter struct {
 func compileScatter(c *standalone) func(*launch) {
 	in := c.in
 	s := &scatter{op: in.Op, axis: in.Attr.Axis, out: c.g.Outputs[0], register: tile.Register(in.DType)}
-	s.outer, s.length, s.inner = around(in.Shape, in.Attr.Axis)
+	s.outer, s.length, s.inner = ir.Around(in.Shape, in.Attr.Axis)
 	s.base = c.operand(0, in.Shape, s.register)
 	shape := c.shape(2)
 	if len(shape) == 0 { // one number for all

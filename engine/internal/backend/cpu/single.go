@@ -28,8 +28,8 @@ type binder interface {
 }
 
 // shape and dtype are those of operand i, input and output its input and where result i is stored, or nil.
-func (c *standalone) shape(i int) []int            { return operandShape(c.g, c.in.Args[i]) }
-func (c *standalone) dtype(i int) dtype.Type       { return dtypeOf(c.g, c.in.Args[i]) }
+func (c *standalone) shape(i int) []int            { return c.g.Type(c.in.Args[i]).Shape }
+func (c *standalone) dtype(i int) dtype.Type       { return c.g.Type(c.in.Args[i]).DType }
 func (c *standalone) input(i int) *backend.Input   { return inputOf(c.g, c.in.Args[i]) }
 func (c *standalone) output(i int) *backend.Output { return outputOf(c.g, i) }
 

@@ -16,7 +16,7 @@ import (
 // compileSort is compileTopK for many wanted elements: it sorts whole rows. Where only the values are wanted
 // their keys are sorted, by vectors if there are kernels for it, else the keys with the places.
 func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
-	shape, t := operandShape(g, in.Args[0]), dtypeOf(g, in.Args[0])
+	shape, t := g.Type(in.Args[0]).Shape, g.Type(in.Args[0]).DType
 	n := shape[len(shape)-1]
 	if uint64(n) > math.MaxUint32 {
 		return nil, fmt.Errorf("%v: got rows of %d elements, want at most %d", in.Op, n, uint32(math.MaxUint32))
@@ -25,7 +25,7 @@ func compileSort(g *backend.Group, in *backend.Inst) (func(*launch), error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, k := elementsOf(shape[:len(shape)-1]), in.Attr.Index
+	rows, k := ir.Size(shape[:len(shape)-1]), in.Attr.Index
 	values, places := outputOf(g, 0), outputOf(g, 1)
 	r := rankingOf(t, in.Attr.Flags&ir.Reverse == 0)
 	quick := t.Size() == 4 && places == nil && k == n && micro.HasSort()

@@ -67,7 +67,7 @@ func Compile(spec Spec) (*Program, error) {
 // its output's memory.
 func (c *compiler) bindOperands() {
 	for _, r := range c.spec.Given {
-		t := c.dtypeOf(r)
+		t := c.spec.Group.Type(r).DType
 		s := c.slot(-1)
 		c.refs[r] = value{s, t}
 		c.prog.given = append(c.prog.given, operand{s, uintptr(Register(t).Size())})
@@ -78,7 +78,7 @@ func (c *compiler) bindOperands() {
 	}
 	for i, o := range c.spec.Outs {
 		c.prog.outs = append(c.prog.outs, operand{c.slot(-1), uintptr(o.DType.Size())})
-		t := c.dtypeOf(o.Value)
+		t := c.spec.Group.Type(o.Value).DType
 		in, isInput := o.Value.Input()
 		made := isInput && c.widens(in) || !isInput && inside[o.Value.Index]
 		if _, taken := c.outs[o.Value]; !taken && made && o.DType == Register(t) && !o.Stream {
@@ -91,18 +91,6 @@ func (c *compiler) bindOperands() {
 func (c *compiler) widens(i int) bool {
 	in := &c.spec.Group.Inputs[i]
 	return in.Buf >= 0 && Register(in.DType) != in.DType && len(makeWalk(in.Layout, c.spec.Shape, c.spec.Perm).dims) > 0
-}
-
-// dtypeOf returns the dtype of a value of the group.
-func (c *compiler) dtypeOf(r backend.Ref) dtype.Type {
-	if i, ok := r.Input(); ok {
-		return c.spec.Group.Inputs[i].DType
-	}
-	in := &c.spec.Group.Insts[r.Index]
-	if in.Outs != nil {
-		return in.Outs[r.Result].DType
-	}
-	return in.DType
 }
 
 // slot adds a slot whose register is at offset; -1 means that Run sets its pointer.
@@ -233,7 +221,7 @@ func (c *compiler) inst(i int) error {
 		return err
 	}
 	c.call(self, fn, in.Args...)
-	if c.dtypeOf(in.Args[len(in.Args)-1]) == dtype.F64 {
+	if c.spec.Group.Type(in.Args[len(in.Args)-1]).DType == dtype.F64 {
 		c.prog.work += doubleWork * int(in.Op.Operations())
 	}
 	return nil
@@ -241,7 +229,7 @@ func (c *compiler) inst(i int) error {
 
 // storedAs says whether an instruction converts to f16 or bf16 what is only stored so: storing rounds, too.
 func (c *compiler) storedAs(self backend.Ref, in *backend.Inst) bool {
-	if in.Op != ir.Cast || in.DType == Register(in.DType) || Register(c.dtypeOf(in.Args[0])) != Register(in.DType) {
+	if in.Op != ir.Cast || in.DType == Register(in.DType) || Register(c.spec.Group.Type(in.Args[0]).DType) != Register(in.DType) {
 		return false
 	}
 	stores := 0
@@ -266,7 +254,7 @@ func (c *compiler) call(self backend.Ref, fn vec.Func, args ...backend.Ref) {
 	for _, r := range args {
 		c.done(r)
 	}
-	t := c.dtypeOf(self)
+	t := c.spec.Group.Type(self).DType
 	d := c.target(self, t)
 	c.emit(fn, d, slots[0], slots[1], slots[2])
 	c.refs[self] = value{d, t}
@@ -286,7 +274,7 @@ func (c *compiler) function(in *backend.Inst) (vec.Func, error) {
 	if len(in.Args) == 0 || len(in.Args) > 3 {
 		return nil, fmt.Errorf("%v: got %d operands, want an elementwise op", in.Op, len(in.Args))
 	}
-	arg := c.dtypeOf(in.Args[len(in.Args)-1])
+	arg := c.spec.Group.Type(in.Args[len(in.Args)-1]).DType
 	fn := funcOf(in.Op, in.Attr, arg, in.DType)
 	if fn == nil {
 		return nil, fmt.Errorf("%v: not an elementwise op on %v", in.Op, arg)
@@ -359,7 +347,7 @@ func (c *compiler) computed(i int) bool {
 // storeOuts copies or converts the outputs that are not computed in place.
 func (c *compiler) storeOuts() error {
 	for i, o := range c.spec.Outs {
-		t := c.dtypeOf(o.Value)
+		t := c.spec.Group.Type(o.Value).DType
 		c.prog.views = append(c.prog.views, c.viewOf(o, i))
 		if j, ok := c.outs[o.Value]; ok && j == i {
 			c.value(o.Value) // of an input that only outputs need
