@@ -127,8 +127,8 @@ func (h *heads) each(f func(b, head, i int)) {
 func attention(in *backend.Inst, a []value) []value {
 	q, k, v := a[0], a[1], a[2]
 	h := headsOf(in, q, k, v, a[3:])
-	o := newValue(in.Outs[0].DType, in.Outs[0].Shape)
-	lse := newValue(in.Outs[1].DType, in.Outs[1].Shape)
+	out := results(in)
+	o, lse := out[0], out[1]
 	h.each(func(b, head, i int) {
 		row := h.query(b, head, i)
 		s, _ := h.scores(q, k, b, head, i)
@@ -144,7 +144,7 @@ func attention(in *backend.Inst, a []value) []value {
 			}
 		}
 	})
-	return []value{o, lse}
+	return out
 }
 
 // attentionGrad takes q, k, v, o, logsumexp, do and the mask. With p the probabilities and dp = do·vᵀ, ds =
@@ -153,9 +153,8 @@ func attention(in *backend.Inst, a []value) []value {
 func attentionGrad(in *backend.Inst, a []value) []value {
 	q, k, v, o, lse, do := a[0], a[1], a[2], a[3], a[4], a[5]
 	h := headsOf(in, q, k, v, a[6:])
-	dq := newValue(in.Outs[0].DType, in.Outs[0].Shape)
-	dk := newValue(in.Outs[1].DType, in.Outs[1].Shape)
-	dv := newValue(in.Outs[2].DType, in.Outs[2].Shape)
+	out := results(in)
+	dq, dk, dv := out[0], out[1], out[2]
 	h.each(func(b, head, i int) {
 		row := h.query(b, head, i)
 		if math.IsInf(lse.f[row], -1) {
@@ -184,7 +183,7 @@ func attentionGrad(in *backend.Inst, a []value) []value {
 			}
 		}
 	})
-	return []value{dq, dk, dv}
+	return out
 }
 
 // pagedAttention takes q, k, v, pages, last and perhaps the scales of k and v, and gives what attention does.
@@ -203,7 +202,8 @@ func pagedAttention(in *backend.Inst, a []value) []value {
 		page := min(max(0, int(pages.i[b*P+j/each])), S/each-1)
 		return page*each + j%each
 	}
-	r, lse := newValue(in.Outs[0].DType, in.Outs[0].Shape), newValue(in.Outs[1].DType, in.Outs[1].Shape)
+	out := results(in)
+	r, lse := out[0], out[1]
 	for row := range q.shape[0] * H * T {
 		lse.f[row] = math.Inf(-1)
 		b, head, t := row/(H*T), row/T%H, row%T
@@ -237,5 +237,5 @@ func pagedAttention(in *backend.Inst, a []value) []value {
 			}
 		}
 	}
-	return []value{r, lse}
+	return out
 }

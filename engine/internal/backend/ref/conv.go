@@ -1,9 +1,6 @@
 package ref
 
 import (
-	"math"
-
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -35,7 +32,7 @@ func eachProduct(in *backend.Inst, x, w, y []int, f func(i, j, k int)) {
 		eachTap(in, x, place[2:], func(tap, at int) {
 			for c := range w[1] {
 				channel := o/perGroup*w[1] + c
-				f((n*x[1]+channel)*size(x[2:])+at, (o*w[1]+c)*size(w[2:])+tap, k)
+				f((n*x[1]+channel)*ir.Size(x[2:])+at, (o*w[1]+c)*ir.Size(w[2:])+tap, k)
 			}
 		})
 	})
@@ -63,29 +60,18 @@ func eachTap(in *backend.Inst, x, place []int, f func(tap, at int)) {
 }
 
 func maxPool(in *backend.Inst, a []value) []value {
-	x := a[0]
-	y, places := newValue(x.dtype, in.Outs[0].Shape), newValue(dtype.I64, in.Outs[1].Shape)
+	x, out := a[0], results(in)
+	y := out[0]
 	each(y.shape, strides(y.shape), 0, func(_, k int, place []int) {
-		first := (place[0]*x.shape[1] + place[1]) * size(x.shape[2:])
+		first := (place[0]*x.shape[1] + place[1]) * ir.Size(x.shape[2:])
 		best := -1
 		eachTap(in, x.shape, place[2:], func(_, at int) {
-			if best < 0 || greater(x, first+at, first+best) {
+			if best < 0 || compareElements(x, first+at, first+best) > 0 {
 				best = at
 			}
 		})
 		copyElement(y, k, x, first+best)
-		places.i[k] = int64(best)
+		out[1].i[k] = int64(best)
 	})
-	return []value{y, places}
-}
-
-// greater says whether element i of x is greater than element j. A NaN is greater than every number.
-func greater(x value, i, j int) bool {
-	switch {
-	case x.f != nil:
-		return x.f[i] > x.f[j] || math.IsNaN(x.f[i]) && !math.IsNaN(x.f[j])
-	case x.dtype == dtype.U64:
-		return uint64(x.i[i]) > uint64(x.i[j])
-	}
-	return x.i[i] > x.i[j]
+	return out
 }

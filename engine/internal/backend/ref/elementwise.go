@@ -10,13 +10,13 @@ import (
 
 func init() {
 	for op, f := range floatUnary {
-		ops[op] = one(func(in *backend.Inst, a []value) value { return mapFloat(in, a[0], f) })
+		ops[op] = numeric(f, nil)
 	}
 	ops[ir.Gelu] = one(func(in *backend.Inst, a []value) value {
 		if in.Attr.Flags&ir.TanhApprox != 0 {
-			return mapFloat(in, a[0], geluTanh)
+			return mapped(in, a[0], geluTanh, nil)
 		}
-		return mapFloat(in, a[0], gelu)
+		return mapped(in, a[0], gelu, nil)
 	})
 	ops[ir.Cast] = one(func(in *backend.Inst, a []value) value { return cast(in, a[0]) })
 	ops[ir.Neg] = numeric(func(x float64) float64 { return -x }, func(x int64) int64 { return -x })
@@ -27,7 +27,7 @@ func init() {
 	ops[ir.Ceil] = numeric(math.Ceil, identity)
 	ops[ir.Round] = numeric(math.RoundToEven, identity)
 	ops[ir.Not] = one(func(in *backend.Inst, a []value) value {
-		return mapInt(in, a[0], func(x int64) int64 {
+		return mapped(in, a[0], nil, func(x int64) int64 {
 			if in.DType == dtype.Bool {
 				return 1 - x
 			}
@@ -84,20 +84,15 @@ func sign(x float64) float64 {
 	return x // 0, -0, NaN
 }
 
-func mapFloat(in *backend.Inst, x value, f func(float64) float64) value {
+// mapped applies f to each float, or i to each integer.
+func mapped(in *backend.Inst, x value, f func(float64) float64, i func(int64) int64) value {
 	r := newValue(in.DType, in.Shape)
 	x = expand(x, in.Shape)
-	for i := range r.f {
-		r.f[i] = f(x.f[i])
+	for n := range r.f {
+		r.f[n] = f(x.f[n])
 	}
-	return r
-}
-
-func mapInt(in *backend.Inst, x value, f func(int64) int64) value {
-	r := newValue(in.DType, in.Shape)
-	x = expand(x, in.Shape)
-	for i := range r.i {
-		r.i[i] = f(x.i[i])
+	for n := range r.i {
+		r.i[n] = i(x.i[n])
 	}
 	return r
 }
@@ -110,13 +105,10 @@ func numeric(f func(float64) float64, i func(int64) int64) func(*backend.Inst, [
 // signed is numeric for an op that means something else on integers without a sign.
 func signed(f func(float64) float64, i, u func(int64) int64) func(*backend.Inst, []value) []value {
 	return one(func(in *backend.Inst, a []value) value {
-		switch {
-		case in.DType.Float():
-			return mapFloat(in, a[0], f)
-		case in.DType.Signed():
-			return mapInt(in, a[0], i)
+		if in.DType.Signed() {
+			return mapped(in, a[0], f, i)
 		}
-		return mapInt(in, a[0], u)
+		return mapped(in, a[0], f, u)
 	})
 }
 
@@ -327,11 +319,7 @@ func where(in *backend.Inst, a []value) value {
 		if cond.i[i] != 0 {
 			from = x
 		}
-		if r.f != nil {
-			r.f[i] = from.f[i]
-		} else {
-			r.i[i] = from.i[i]
-		}
+		copyElement(r, i, from, i)
 	}
 	return r
 }

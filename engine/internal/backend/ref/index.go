@@ -16,10 +16,10 @@ func init() {
 	ops[ir.Again] = one(func(_ *backend.Inst, args []value) value { return args[0] })
 	ops[ir.Gather] = one(gather)
 	ops[ir.GatherAlong] = one(gatherAlong)
-	ops[ir.ScatterAdd] = one(scatterAdd)
-	ops[ir.ScatterAlong] = one(scatterAlong)
+	ops[ir.ScatterAdd] = scatterSlices(addElement)
+	ops[ir.ScatterAlong] = one(func(in *backend.Inst, a []value) value { return scatterAlong(in, a, addElement) })
 	ops[ir.ScatterWith] = one(scatterWith)
-	ops[ir.Overwrite] = one(overwrite)
+	ops[ir.Overwrite] = scatterSlices(copyElement)
 	ops[ir.TopK] = topK
 }
 
@@ -87,7 +87,7 @@ func position(op ir.Op, axis int, index value, n, length int) int {
 func gather(in *backend.Inst, a []value) value {
 	x, index := a[0], a[1]
 	r := newValue(in.DType, in.Shape)
-	outer, length, inner := around(x.shape, in.Attr.Axis)
+	outer, length, inner := ir.Around(x.shape, in.Attr.Axis)
 	count := index.len()
 	for o := range outer {
 		for n := range count {
@@ -131,81 +131,58 @@ func copyOf(v value) value {
 	return v
 }
 
-func scatterAdd(in *backend.Inst, a []value) value {
-	base, index, updates := a[0], a[1], a[2]
-	r := copyOf(expand(base, in.Shape))
-	outer, length, inner := around(in.Shape, in.Attr.Axis)
-	count := index.len()
-	for o := range outer {
-		for n := range count {
-			to := position(in.Op, in.Attr.Axis, index, n, length)
-			for i := range inner {
-				addElement(r, (o*length+to)*inner+i, updates, (o*count+n)*inner+i)
+// scatterSlices puts whole slices of the updates, scatterAlong each element, where its index says.
+func scatterSlices(put func(r value, i int, x value, j int)) func(*backend.Inst, []value) []value {
+	return one(func(in *backend.Inst, a []value) value {
+		base, index, updates := a[0], a[1], a[2]
+		r := copyOf(expand(base, in.Shape))
+		outer, length, inner := ir.Around(in.Shape, in.Attr.Axis)
+		count := index.len()
+		for o := range outer {
+			for n := range count {
+				to := position(in.Op, in.Attr.Axis, index, n, length)
+				for i := range inner {
+					put(r, (o*length+to)*inner+i, updates, (o*count+n)*inner+i)
+				}
 			}
 		}
-	}
-	return r
+		return r
+	})
 }
 
-func overwrite(in *backend.Inst, a []value) value {
-	base, index, updates := a[0], a[1], a[2]
-	r := copyOf(expand(base, in.Shape))
-	outer, length, inner := around(in.Shape, in.Attr.Axis)
-	count := index.len()
-	for o := range outer {
-		for n := range count {
-			to := position(in.Op, in.Attr.Axis, index, n, length)
-			for i := range inner {
-				copyElement(r, (o*length+to)*inner+i, updates, (o*count+n)*inner+i)
-			}
-		}
-	}
-	return r
-}
-
-func scatterAlong(in *backend.Inst, a []value) value {
+func scatterAlong(in *backend.Inst, a []value, put func(r value, i int, x value, j int)) value {
 	base, index, updates := a[0], a[1], a[2]
 	r := copyOf(expand(base, in.Shape))
 	stride, step, length := along(in, r)
 	each(index.shape, stride, 0, func(n, pos int, _ []int) {
-		addElement(r, pos+step*position(in.Op, in.Attr.Axis, index, n, length), updates, n)
+		put(r, pos+step*position(in.Op, in.Attr.Axis, index, n, length), updates, n)
 	})
 	return r
 }
 
 // scatterWith combines the updates, in their order, with what is there.
 func scatterWith(in *backend.Inst, a []value) value {
-	base, index, updates := a[0], a[1], a[2]
-	r := copyOf(expand(base, in.Shape))
-	stride, step, length := along(in, r)
 	op, combines := map[ir.Combination]ir.Op{ir.Multiply: ir.Mul, ir.Least: ir.Min, ir.Greatest: ir.Max}[ir.Combination(in.Attr.Index)]
-	each(index.shape, stride, 0, func(n, pos int, _ []int) {
-		to := pos + step*position(in.Op, in.Attr.Axis, index, n, length)
+	return scatterAlong(in, a, func(r value, i int, x value, j int) {
 		switch {
 		case !combines:
-			copyElement(r, to, updates, n)
+			copyElement(r, i, x, j)
 		case r.f != nil:
-			r.f[to] = arithmetic[op].f(r.f[to], updates.f[n])
+			r.f[i] = arithmetic[op].f(r.f[i], x.f[j])
 		default:
-			r.i[to] = arithmetic[op].of(r.dtype)(r.i[to], updates.i[n])
+			r.i[i] = arithmetic[op].of(r.dtype)(r.i[i], x.i[j])
 		}
 	})
-	return r
 }
 
 // topK sorts each row, greatest first (smallest first with Reverse); equal elements keep their order; NaN is
 // the greatest.
 func topK(in *backend.Inst, a []value) []value {
-	x := a[0]
-	values := newValue(in.Outs[0].DType, in.Outs[0].Shape)
-	indices := newValue(in.Outs[1].DType, in.Outs[1].Shape)
+	x, out := a[0], results(in)
 	n, w := rows(x.shape)
 	k := in.Attr.Index
 	for row := range n {
-		order := make([]int, w)
-		for j := range order {
-			order[j] = j
-		}
+		order := ir.Indices(w)
 		slices.SortStableFunc(order, func(p, q int) int {
 			c := compareElements(x, row*w+q, row*w+p)
 			if in.Attr.Flags&ir.Reverse != 0 {
@@ -214,14 +191,14 @@ func topK(in *backend.Inst, a []value) []value {
 			return c
 		})
 		for j := range k {
-			copyElement(values, row*k+j, x, row*w+order[j])
-			indices.i[row*k+j] = int64(order[j])
+			copyElement(out[0], row*k+j, x, row*w+order[j])
+			out[1].i[row*k+j] = int64(order[j])
 		}
 	}
-	return []value{values, indices}
+	return out
 }
 
-// compareElements orders elements i and j of x; NaN comes after everything.
+// compareElements orders elements i and j of x; NaN is greater than every number.
 func compareElements(x value, i, j int) int {
 	if x.f == nil {
 		return cmp.Compare(ordered(x.dtype, x.i[i]), ordered(x.dtype, x.i[j]))

@@ -29,7 +29,7 @@ func multiplyAdd(r, x, y value, scale float64) {
 	batch := r.shape[:rank-2]
 	x = expand(x, slices.Concat(batch, []int{m, k}))
 	y = expand(y, slices.Concat(batch, []int{k, n}))
-	for b := range size(batch) {
+	for b := range ir.Size(batch) {
 		for i := range m {
 			for j := range n {
 				at := (b*m+i)*n + j

@@ -18,23 +18,33 @@ func init() {
 // p, all g, all m, all v; the results are all p, all m, all v, unchanged if the guard is not finite. Masters
 // are a list more.
 func adamW(in *backend.Inst, a []value) []value {
-	setting := func(i int) float64 { return a[i].f[0] }
-	lr, beta1, beta2, eps, decay := setting(0), setting(1), setting(2), setting(3), setting(4)
-	bias1, bias2, factor, guard := setting(5), setting(6), setting(7), setting(8)
+	return steps(in, a, func(s *settings, p, g value, state func(list int) value) {
+		m, v := state(1), state(2)
+		for i := range p.f {
+			grad := s.factor * g.f[i]
+			m.f[i] = s.beta1*m.f[i] + (1-s.beta1)*grad
+			v.f[i] = s.beta2*v.f[i] + (1-s.beta2)*grad*grad
+			step := m.f[i] / s.bias1 / (math.Sqrt(v.f[i]/s.bias2) + s.eps)
+			p.f[i] -= s.lr * (step + s.decay*p.f[i])
+		}
+	})
+}
+
+type settings struct{ lr, beta1, beta2, eps, decay, bias1, bias2, factor float64 }
+
+// steps makes a step for each parameter p with the gradient g, if the guard is finite: state is what a list
+// of the results has for it, as it was.
+func steps(in *backend.Inst, a []value, step func(s *settings, p, g value, state func(list int) value)) []value {
+	number := func(i int) float64 { return a[i].f[0] }
+	s := &settings{number(0), number(1), number(2), number(3), number(4), number(5), number(6), number(7)}
+	guard := number(8)
 	a = a[ir.AdamWSettings:]
 	out, n := unchanged(in, a)
 	if math.IsInf(guard, 0) || math.IsNaN(guard) {
 		return out
 	}
 	for t := range n {
-		p, g, m, v := counting(in, out, t), a[n+t], out[n+t], out[2*n+t]
-		for i := range p.f {
-			grad := factor * g.f[i]
-			m.f[i] = beta1*m.f[i] + (1-beta1)*grad
-			v.f[i] = beta2*v.f[i] + (1-beta2)*grad*grad
-			step := m.f[i] / bias1 / (math.Sqrt(v.f[i]/bias2) + eps)
-			p.f[i] -= lr * (step + decay*p.f[i])
-		}
+		step(s, counting(in, out, t), a[n+t], func(list int) value { return out[list*n+t] })
 		settle(in, out, t)
 	}
 	return out
@@ -43,9 +53,8 @@ func adamW(in *backend.Inst, a []value) []value {
 // unchanged are the results of a step that is not made, of n parameters. The sources are those behind the
 // settings.
 func unchanged(in *backend.Inst, sources []value) (out []value, n int) {
-	out = make([]value, len(in.Outs))
+	out = results(in)
 	for i := range out {
-		out[i] = newValue(in.Outs[i].DType, in.Outs[i].Shape)
 		was := sources[ir.Replaced(in.Op, in.Attr.Flags, len(out), i)-ir.AdamWSettings]
 		copy(out[i].f, was.f)
 		copy(out[i].i, was.i)
@@ -94,18 +103,9 @@ func masterOf(in *backend.Inst, out []value, t int) value {
 // adamW8 is adamW with moments in 8 bits: the first one, and the root of the second. Both are decoded,
 // stepped, and encoded again, a block of 256 at a time.
 func adamW8(in *backend.Inst, a []value) []value {
-	setting := func(i int) float64 { return a[i].f[0] }
-	lr, beta1, beta2, eps, decay := setting(0), setting(1), setting(2), setting(3), setting(4)
-	bias1, bias2, factor, guard := setting(5), setting(6), setting(7), setting(8)
-	a = a[ir.AdamWSettings:]
-	out, n := unchanged(in, a)
-	if math.IsInf(guard, 0) || math.IsNaN(guard) {
-		return out
-	}
-	for t := range n {
-		p, g := counting(in, out, t), a[n+t]
-		m := eight{ir.DynamicSigned, out[n+t].i, out[2*n+t].f}
-		r := eight{ir.DynamicUnsigned, out[3*n+t].i, out[4*n+t].f}
+	return steps(in, a, func(s *settings, p, g value, state func(list int) value) {
+		m := eight{ir.DynamicSigned, state(1).i, state(2).f}
+		r := eight{ir.DynamicUnsigned, state(3).i, state(4).f}
 		for block := range m.scales {
 			first, root := m.decoded(block), r.decoded(block)
 			for k := range first {
@@ -114,17 +114,15 @@ func adamW8(in *backend.Inst, a []value) []value {
 					first[k], root[k] = 0, 0
 					continue
 				}
-				grad := factor * g.f[i]
-				first[k] = beta1*first[k] + (1-beta1)*grad
-				root[k] = math.Sqrt(beta2*root[k]*root[k] + (1-beta2)*grad*grad)
-				p.f[i] -= lr * (first[k]/bias1/(root[k]/math.Sqrt(bias2)+eps) + decay*p.f[i])
+				grad := s.factor * g.f[i]
+				first[k] = s.beta1*first[k] + (1-s.beta1)*grad
+				root[k] = math.Sqrt(s.beta2*root[k]*root[k] + (1-s.beta2)*grad*grad)
+				p.f[i] -= s.lr * (first[k]/s.bias1/(root[k]/math.Sqrt(s.bias2)+s.eps) + s.decay*p.f[i])
 			}
 			m.encode(block, first)
 			r.encode(block, root)
 		}
-		settle(in, out, t)
-	}
-	return out
+	})
 }
 
 // An eight is a list of numbers in 8 bits.

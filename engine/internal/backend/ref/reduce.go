@@ -21,12 +21,7 @@ func init() {
 		return reduce(in, a[0], math.Inf(1), int64(hi), minNaN, arithmetic[ir.Min].of(a[0].dtype))
 	})
 	ops[ir.Mean] = one(mean)
-	ops[ir.ArgMax] = one(func(in *backend.Inst, a []value) value {
-		return argBest(in, a[0], func(x, best float64) bool { return x > best }, func(x, best int64) bool { return x > best })
-	})
-	ops[ir.ArgMin] = one(func(in *backend.Inst, a []value) value {
-		return argBest(in, a[0], func(x, best float64) bool { return x < best }, func(x, best int64) bool { return x < best })
-	})
+	ops[ir.ArgMax], ops[ir.ArgMin] = one(argBest), one(argBest)
 	ops[ir.CumSum] = one(cumSum)
 	ops[ir.SumSquares] = one(sumSquares)
 }
@@ -73,20 +68,19 @@ func mean(in *backend.Inst, a []value) value {
 }
 
 // argBest returns the first position along Attr.Axis that no other beats. A NaN beats every number.
-func argBest(in *backend.Inst, x value, beats func(x, best float64) bool, beatsInt func(x, best int64) bool) value {
-	r := newValue(dtype.I64, in.Shape)
-	outer, length, inner := around(x.shape, in.Attr.Axis)
+func argBest(in *backend.Inst, a []value) value {
+	x, r := a[0], newValue(dtype.I64, in.Shape)
+	outer, length, inner := ir.Around(x.shape, in.Attr.Axis)
 	for o := range outer {
 		for i := range inner {
 			best := 0
 			for k := range length {
 				at, champion := (o*length+k)*inner+i, (o*length+best)*inner+i
-				if x.f != nil {
-					v, b := x.f[at], x.f[champion]
-					if beats(v, b) || v != v && b == b {
-						best = k
-					}
-				} else if beatsInt(ordered(x.dtype, x.i[at]), ordered(x.dtype, x.i[champion])) {
+				c := compareElements(x, at, champion)
+				if in.Op == ir.ArgMin && !math.IsNaN(x.at(at)) && !math.IsNaN(x.at(champion)) {
+					c = -c
+				}
+				if c > 0 {
 					best = k
 				}
 			}
@@ -99,11 +93,8 @@ func argBest(in *backend.Inst, x value, beats func(x, best float64) bool, beatsI
 func cumSum(in *backend.Inst, a []value) value {
 	x := a[0]
 	r := newValue(in.DType, in.Shape)
-	outer, length, inner := around(x.shape, in.Attr.Axis)
-	order := make([]int, length)
-	for k := range order {
-		order[k] = k
-	}
+	outer, length, inner := ir.Around(x.shape, in.Attr.Axis)
+	order := ir.Indices(length)
 	if in.Attr.Flags&ir.Reverse != 0 {
 		slices.Reverse(order)
 	}

@@ -25,8 +25,10 @@ func init() {
 			}
 		})
 	})
-	ops[ir.SoftmaxGrad] = one(softmaxGrad)
-	ops[ir.LogSoftmaxGrad] = one(logSoftmaxGrad)
+	ops[ir.SoftmaxGrad] = gradByRow(func(y, dy float64) float64 { return y * dy },
+		func(y, dy, dot float64) float64 { return y * (dy - dot) })
+	ops[ir.LogSoftmaxGrad] = gradByRow(func(_, dy float64) float64 { return dy },
+		func(y, dy, sum float64) float64 { return dy - math.Exp(y)*sum })
 	ops[ir.LayerNorm] = one(layerNorm)
 	ops[ir.LayerNormGrad] = layerNormGrad
 	ops[ir.RMSNorm] = one(rmsNorm)
@@ -63,38 +65,23 @@ func logSumExp(x []float64) (top, rest float64) {
 	return top, math.Log(sum)
 }
 
-// softmaxGrad is y·(dy − Σ y·dy).
-func softmaxGrad(in *backend.Inst, a []value) value {
-	r := newValue(in.DType, in.Shape)
-	y, dy := expand(a[0], in.Shape), expand(a[1], in.Shape)
-	n, w := rows(in.Shape)
-	for i := range n {
-		var dot float64
-		for j := i * w; j < (i+1)*w; j++ {
-			dot += y.f[j] * dy.f[j]
+// gradByRow makes an op of y and dy from what is added up over a row, and what is made of the sum.
+func gradByRow(term func(y, dy float64) float64, dx func(y, dy, sum float64) float64) func(*backend.Inst, []value) []value {
+	return one(func(in *backend.Inst, a []value) value {
+		r := newValue(in.DType, in.Shape)
+		y, dy := expand(a[0], in.Shape), expand(a[1], in.Shape)
+		n, w := rows(in.Shape)
+		for i := range n {
+			var sum float64
+			for j := i * w; j < (i+1)*w; j++ {
+				sum += term(y.f[j], dy.f[j])
+			}
+			for j := i * w; j < (i+1)*w; j++ {
+				r.f[j] = dx(y.f[j], dy.f[j], sum)
+			}
 		}
-		for j := i * w; j < (i+1)*w; j++ {
-			r.f[j] = y.f[j] * (dy.f[j] - dot)
-		}
-	}
-	return r
-}
-
-// logSoftmaxGrad is dy − exp(y)·Σ dy.
-func logSoftmaxGrad(in *backend.Inst, a []value) value {
-	r := newValue(in.DType, in.Shape)
-	y, dy := expand(a[0], in.Shape), expand(a[1], in.Shape)
-	n, w := rows(in.Shape)
-	for i := range n {
-		var sum float64
-		for j := i * w; j < (i+1)*w; j++ {
-			sum += dy.f[j]
-		}
-		for j := i * w; j < (i+1)*w; j++ {
-			r.f[j] = dy.f[j] - math.Exp(y.f[j])*sum
-		}
-	}
-	return r
+		return r
+	})
 }
 
 // moments returns the mean of a row and 1/√(variance + eps); the variance is divided by the number of
@@ -126,9 +113,8 @@ func layerNorm(in *backend.Inst, a []value) value {
 // dx = rstd·(g − mean(g) − x̂·mean(g·x̂)), dweight = Σ dy·x̂, dbias = Σ dy.
 func layerNormGrad(in *backend.Inst, a []value) []value {
 	x, weight, dy := a[0], a[1], a[2]
-	dx := newValue(in.Outs[0].DType, in.Outs[0].Shape)
-	dw := newValue(in.Outs[1].DType, in.Outs[1].Shape)
-	db := newValue(in.Outs[2].DType, in.Outs[2].Shape)
+	out := results(in)
+	dx, dw, db := out[0], out[1], out[2]
 	n, w := rows(dx.shape)
 	x, dy = expand(x, dx.shape), expand(dy, dx.shape)
 	for i := range n {
@@ -147,7 +133,7 @@ func layerNormGrad(in *backend.Inst, a []value) []value {
 			db.f[j] += d
 		}
 	}
-	return []value{dx, dw, db}
+	return out
 }
 
 // rootMeanSquare returns 1/√(mean(x²) + eps).
@@ -174,8 +160,8 @@ func rmsNorm(in *backend.Inst, a []value) value {
 // dy·x̂.
 func rmsNormGrad(in *backend.Inst, a []value) []value {
 	x, weight, dy := a[0], a[1], a[2]
-	dx := newValue(in.Outs[0].DType, in.Outs[0].Shape)
-	dw := newValue(in.Outs[1].DType, in.Outs[1].Shape)
+	out := results(in)
+	dx, dw := out[0], out[1]
 	n, w := rows(dx.shape)
 	x, dy = expand(x, dx.shape), expand(dy, dx.shape)
 	for i := range n {
@@ -191,7 +177,7 @@ func rmsNormGrad(in *backend.Inst, a []value) []value {
 			dw.f[j] += d * hat
 		}
 	}
-	return []value{dx, dw}
+	return out
 }
 
 // target returns the class of row i, or false for a row that is ignored.
@@ -209,9 +195,8 @@ func target(in *backend.Inst, targets value, i, classes int) (int, bool) {
 // crossEntropy gives for each row (1−s)·(lse − x[target]) + s·(lse − mean(x)), where s is the label
 // smoothing, and lse itself. An ignored row has loss 0.
 func crossEntropy(in *backend.Inst, a []value) []value {
-	x, targets := a[0], a[1]
-	loss := newValue(in.Outs[0].DType, in.Outs[0].Shape)
-	lse := newValue(in.Outs[1].DType, in.Outs[1].Shape)
+	x, targets, out := a[0], a[1], results(in)
+	loss, lse := out[0], out[1]
 	n, w := rows(x.shape)
 	s := in.Attr.Float
 	for i := range n {
@@ -231,7 +216,7 @@ func crossEntropy(in *backend.Inst, a []value) []value {
 			loss.f[i] += s * (top - sum/float64(w) + rest)
 		}
 	}
-	return []value{loss, lse}
+	return out
 }
 
 // crossEntropyGrad takes logits, targets, logsumexp and the gradient of the losses, and gives that of the

@@ -21,15 +21,24 @@ type value struct {
 // newValue returns zeros.
 func newValue(dt dtype.Type, shape []int) value {
 	v := value{dtype: dt, shape: shape}
-	if bytes := 8 * int64(size(shape)); bytes > most { // as a value between instructions, which is no buffer
+	if bytes := 8 * int64(ir.Size(shape)); bytes > most { // as a value between instructions, which is no buffer
 		panic(failure{&backend.OutOfMemory{Device: "ref", Want: bytes, Free: -1, Held: "the reference is for small tensors"}})
 	}
 	if dt.Float() {
-		v.f = make([]float64, size(shape))
+		v.f = make([]float64, ir.Size(shape))
 	} else {
-		v.i = make([]int64, size(shape))
+		v.i = make([]int64, ir.Size(shape))
 	}
 	return v
+}
+
+// results are zeros for the results of an instruction that has several.
+func results(in *backend.Inst) []value {
+	list := make([]value, len(in.Outs))
+	for i, o := range in.Outs {
+		list[i] = newValue(o.DType, o.Shape)
+	}
+	return list
 }
 
 func scalar(dt dtype.Type, s ir.Scalar) value {
@@ -62,7 +71,7 @@ func (v value) get(i int) ir.Scalar {
 	return ir.Scalar{I: v.i[i]}
 }
 
-func (v value) len() int { return size(v.shape) }
+func (v value) len() int { return ir.Size(v.shape) }
 
 // at returns element i as a float64, whatever the type.
 func (v value) at(i int) float64 {
@@ -96,28 +105,13 @@ func boolean(b bool) int64 {
 	return 0
 }
 
-func size(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
 // strides returns the C-order strides of a shape, in elements.
-func strides(shape []int) []int {
-	s := make([]int, len(shape))
-	n := 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		s[i], n = n, n*shape[i]
-	}
-	return s
-}
+func strides(shape []int) []int { return ir.Contiguous(shape).Stride }
 
 // each calls f for every index of shape in C order, with the position that strides give it. f must not keep
 // index.
 func each(shape, stride []int, offset int, f func(n, pos int, index []int)) {
-	total := size(shape)
+	total := ir.Size(shape)
 	index := make([]int, len(shape))
 	for n := range total {
 		pos := offset
@@ -144,7 +138,7 @@ func load(s backend.Slice, dt dtype.Type, l ir.Layout) value {
 
 // store writes a value; one element fills the whole output.
 func store(s backend.Slice, o backend.Output, v value) {
-	if v.len() != size(o.Shape) && len(v.shape) > 0 {
+	if v.len() != ir.Size(o.Shape) && len(v.shape) > 0 {
 		panic(fmt.Sprintf("ref: store: got a value %v%v, want %v", v.dtype, v.shape, o.Shape))
 	}
 	if v.dtype != o.DType {
@@ -188,24 +182,12 @@ func expand(v value, shape []int) value {
 		return v
 	}
 	r := newValue(v.dtype, shape)
-	each(shape, broadcast(v, shape), 0, func(n, pos int, _ []int) {
-		if v.f != nil {
-			r.f[n] = v.f[pos]
-		} else {
-			r.i[n] = v.i[pos]
-		}
-	})
+	each(shape, broadcast(v, shape), 0, func(n, pos int, _ []int) { copyElement(r, n, v, pos) })
 	return r
 }
 
 // rows splits a shape into rows along the last axis: how many, and how long.
 func rows(shape []int) (n, width int) {
 	width = shape[len(shape)-1]
-	return size(shape[:len(shape)-1]), width
-}
-
-// around splits a shape at an axis: the product of the lengths before it, its length, and the product of
-// those after.
-func around(shape []int, axis int) (outer, length, inner int) {
-	return size(shape[:axis]), shape[axis], size(shape[axis+1:])
+	return ir.Size(shape[:len(shape)-1]), width
 }
