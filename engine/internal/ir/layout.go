@@ -126,8 +126,8 @@ func Around(shape []int, axis int) (outer, length, inner int) {
 	return Size(shape[:axis]), shape[axis], Size(shape[axis+1:])
 }
 
-// InMemory are the axes as they lie in memory, the longest stride first, and whether the elements fill a piece
-// of memory, each once.
+// InMemory are the axes as they lie in memory, the longest stride first, and whether the elements fill a
+// piece of memory, each once.
 func (l Layout) InMemory() (axes []int, fills bool) {
 	axes = Indices(len(l.Shape))
 	slices.SortStableFunc(axes, func(i, j int) int { return l.Stride[j] - l.Stride[i] })
