@@ -13,10 +13,10 @@ BUILT = os.path.join(HERE, ".venv", "built")
 PROGRAMS = os.environ.get("PEERS_PROGRAMS") or BUILT  # what is written in Go, perhaps built elsewhere
 PEERS = ("numpy", "torch", "compile", "jax", "candle", "mlx", "llama")
 GPU_PEERS = ("torch", "compile", "native")
-# Sides of mcs itself, no peers: with one thread, to show what the other threads are good for, and without the libraries
-# of a GPU's vendor, to show what they are good for.
-SINGLE, OWN = "single", "own"
-MCS = ("mcs", SINGLE, OWN)
+# Sides of mcs itself, no peers: with one thread, to show what the other threads are good for, without the libraries of
+# a GPU's vendor, to show what they are good for, and the program of another commit, built from its tests/peers/mcs.
+SINGLE, OWN, BEFORE = "single", "own", "before"
+MCS = ("mcs", SINGLE, OWN, BEFORE)
 LABEL = {"torch": "PyTorch", "compile": "t.compile", "native": "from C", "numpy": "NumPy", "jax": "JAX", "mlx": "MLX", "llama": "llama.cpp",
          SINGLE: "1 thread", OWN: "own kernels"}
 
@@ -147,7 +147,7 @@ def environment(threads):
 def command(name, threads, device):
     """The program of a side, which works on a device."""
     if name in MCS:
-        return [os.path.join(PROGRAMS, "mcs"), "-device", device, str(threads)]
+        return [os.environ["PEERS_BEFORE"] if name == BEFORE else os.path.join(PROGRAMS, "mcs"), "-device", device, str(threads)]
     if name == "candle":
         return [os.path.join(BUILT, "candle"), str(threads)]
     return [sys.executable, os.path.join(HERE, "worker.py"), name, str(threads), device]
@@ -155,10 +155,10 @@ def command(name, threads, device):
 
 def start(peers, threads, device="cpu"):
     """The sides that are there, mcs first; says in one line each which are not. On the processor mcs is there with one thread,
-    too, and on a GPU without libraries."""
+    too, and on a GPU without libraries; where PEERS_BEFORE names the program of another commit, that is a side, too."""
     sides = []
     other = OWN if device != "cpu" else SINGLE
-    for name in ("mcs", *peers, *([other] if threads > 1 or other == OWN else [])):
+    for name in ("mcs", *peers, *([BEFORE] if "PEERS_BEFORE" in os.environ else []), *([other] if threads > 1 or other == OWN else [])):
         each = 1 if name == SINGLE else threads
         env = environment(each)
         if name == OWN:

@@ -5,7 +5,7 @@ import statistics
 import bars
 from bars import fastest
 from limits import launches
-from sides import LABEL
+from sides import BEFORE, LABEL
 
 
 def duration(s):
@@ -91,6 +91,9 @@ def summary(table, wanted=bars.BARS):
     yield f"mcs is slower than the fastest peer in {len(lost)} of {sum(map(len, kinds.values()))}, worst first:"
     for ratio, name, peer in sorted(lost):
         yield f"  {ratio:5.2f}×  {name} ({peer})"
+    before = sorted((rows[BEFORE]["ratio"], name) for name, rows in table.items() if BEFORE in rows)
+    if before:
+        yield f"the commit before's time over mcs's, geometric mean {math.exp(statistics.mean(math.log(r) for r, _ in before)):.2f}×; the least: " + ", ".join(f"{name} {r:.2f}" for r, name in before[:8])
     yield "the bars whose works were measured:"
     yield from bars.report(table, wanted)
     yield "what limits the works that miss a bar:"

@@ -111,9 +111,7 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 	t.threadgroup("uint4", "shared", (space+15)/16, 16)
 	t.line("const long whole = long(group.x);")
 	waits := func(c *piece) bool { return strings.Contains(c.body.String(), "wait_for_previous();") }
-	if slices.ContainsFunc(pieces, waits) && slices.ContainsFunc(pieces, func(c *piece) bool { return !waits(c) }) {
-		t.line("wait_for_previous();")
-	}
+	waiting := slices.ContainsFunc(pieces, waits)
 	groups := 0
 	for n, v := range order {
 		list := byVariant[v]
@@ -135,6 +133,9 @@ func beside(g *backend.Group, pieces []*piece) Dispatch {
 		}
 		if c := list[0]; c.space > 0 {
 			t.line("threadgroup %s* const space = (threadgroup %s*)shared;", c.of, c.of)
+		}
+		if waiting && !waits(list[0]) {
+			t.line("wait_for_previous();")
 		}
 		t.body.WriteString(list[0].body.String())
 		t.line("}")

@@ -234,10 +234,11 @@ func turnAndStore(g *backend.Group, k *Kernel, into *scattering) {
 	e.constant("y_apart", apart)
 	e.constant("x_head", x.Stride[heads])
 	e.constant("y_head", y.Stride[heads])
-	rate := "a.rates[" + e.here("pair") + " + k]"
+	rate, stays := "a.rates["+e.here("pair")+" + k]", true
 	if len(in.Args) > 2 {
 		i, _ := in.Args[2].Input()
 		turns := g.Inputs[i]
+		stays = turns.Weight
 		e.pointer("const ", "turns", turns.DType, turns.Buf, turns.Layout.Offset)
 		e.constant("turns_pair", turns.Layout.Stride[0])
 		e.constant("turns_part", turns.Layout.Stride[1])
@@ -251,7 +252,7 @@ func turnAndStore(g *backend.Group, k *Kernel, into *scattering) {
 		stores = into.stores(e, k)
 	}
 	k.Dispatches = append(k.Dispatches, e.dispatch(func() {
-		e.turn(each, in.Attr.Flags&ir.Reverse != 0, rate, e.element("position", in.Args[1]), stores)
+		e.turn(each, in.Attr.Flags&ir.Reverse != 0, rate, stays, e.element("position", in.Args[1]), stores)
 	})...)
 }
 
@@ -272,8 +273,9 @@ func turnedAlike(shape []int, at ir.Layout, least int) (axis, each int) {
 }
 
 // turn writes down what a thread of a rope does: it loads all of its numbers before it stores some, because
-// a compiler cannot know that none of them are in the same place.
-func (e *elementText) turn(each int, reverse bool, rate, position string, stores *storing) {
+// a compiler cannot know that none of them are in the same place. Rates that no kernel writes are loaded
+// before what the kernel before computes.
+func (e *elementText) turn(each int, reverse bool, rate string, stays bool, position string, stores *storing) {
 	per, load, store := 1, "%[2]s[h][0] = loaded(a.x[%[1]s]);", "a.y[%[1]s] = "+memoryTypes[e.g.Outputs[0].DType]+"(v[0]);"
 	if e.fours {
 		per, load, store = 4, "load4(a.x + (%[1]s), %[2]s[h]);", "store4(a.y + (%[1]s), v);"
@@ -282,9 +284,14 @@ func (e *elementText) turn(each int, reverse bool, rate, position string, stores
 	if reverse {
 		sign = "-"
 	}
+	e.line("float2 rates[%d];", per)
+	e.line("UNROLL for (int k = 0; k < %d; k++) rates[k] = %s;", per, rate)
+	if stays {
+		e.line("wait_for_previous();")
+	}
 	angles := func() {
 		e.line("float2 turns[%d];", per)
-		e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, %s);", per, position, rate)
+		e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, rates[k]);", per, position)
 	}
 	early := per*each == 1 // the loads of a single pair can be under way while its angle is computed
 	if !early {

@@ -62,7 +62,7 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 			s = try
 		}
 	}
-	if s == nil || !limits.Library.Always && !worth(s.calls, s.cost()) {
+	if s == nil || !limits.Library.Always && !s.worth() {
 		return nil
 	}
 	for i := range s.steps {
@@ -119,6 +119,14 @@ func (s *split) pairs() (list []pair, ok bool) {
 	for n, inner := range s.inner {
 		if s.isThin(n) {
 			s.thin = append(s.thin, n)
+			continue
+		}
+		if s.isParted(n) {
+			parts, ok := s.bringParts(n)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, parts...)
 			continue
 		}
 		p := pair{inner: inner}

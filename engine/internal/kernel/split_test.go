@@ -136,7 +136,7 @@ func TestSplit(t *testing.T) {
 		{"frozen weights", func(s *sketch) {
 			shape := []int{2048, 2048}
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(bf16, ir.Contiguous(shape))))
-		}, []string{"map", "2048×2048 by 2048×2048 of f32"}},
+		}, []string{"parts", "2048×2048 by 2048×2048 of bf16, as f32", "2048×2048 by 2048×2048 of bf16, as f32, with a matrix added", "2048×2048 by 2048×2048 of bf16, as f32, with a matrix added"}},
 		{"every second column", func(s *sketch) {
 			shape := []int{2048, 2048}
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Layout{Shape: shape, Stride: []int{4096, 2}}), s.input(f32, ir.Contiguous(shape))))

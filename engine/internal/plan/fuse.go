@@ -16,7 +16,6 @@ const (
 	mostChain    = 64      // products of a launch that need one another
 	mostSearched = 1 << 11 // steps of a search for a way from one cluster to another
 	mostRaised   = 128     // clusters that learn how late one is
-	mostNormed   = 1 << 14 // columns of products that compute a norm: each few of them do so again
 )
 
 // fuseAll applies the rules in order.
@@ -482,7 +481,8 @@ func (c *clustering) chainProducts() {
 }
 
 // joinNorms brings norms of few rows into the launch of the products that read them, if these are of one
-// launch: each threadgroup finds the scale of the rows for itself, which costs less than a launch.
+// launch: each threadgroup finds the scale of the rows for itself, which costs less than a launch even where
+// the columns are a vocabulary's.
 func (c *clustering) joinNorms() {
 	for _, k := range c.all {
 		if k.dead || k.kind != backend.Row || len(k.members) > 0 || len(k.heavy) != 1 || c.wanted[k.heavy[0]] {
@@ -492,7 +492,7 @@ func (c *clustering) joinNorms() {
 		if x := &c.values[n]; x.op != ir.RMSNorm || x.size() > c.hints.Normed*x.shape[len(x.shape)-1] {
 			continue
 		}
-		if m := c.readsNorm(n); m != nil && !c.normed(m) && c.columns(m) <= mostNormed && c.fits(m, k) && c.independent(m, k) {
+		if m := c.readsNorm(n); m != nil && !c.normed(m) && c.fits(m, k) && c.independent(m, k) {
 			c.merge(m, k)
 		}
 	}
@@ -501,15 +501,6 @@ func (c *clustering) joinNorms() {
 // normed says whether a MatMul cluster has a norm.
 func (c *clustering) normed(k *cluster) bool {
 	return slices.ContainsFunc(k.heavy, func(v int) bool { return c.values[v].op == ir.RMSNorm })
-}
-
-// columns is how many a MatMul cluster computes.
-func (c *clustering) columns(k *cluster) (n int) {
-	for _, v := range k.heavy {
-		s := c.values[v].shape
-		n += s[len(s)-1]
-	}
-	return n
 }
 
 // readsNorm returns the cluster whose products are all that reads the norm n, each as a matrix that is its

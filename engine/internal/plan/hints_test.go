@@ -162,7 +162,7 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		{"a norm before two products", normed(40), backend.Hints{SmallFlops: -1}, 2},
 		{"a norm in the launch of two products", normed(40), backend.Hints{SmallFlops: -1, Normed: 4}, 1},
 		{"a norm of too many rows", normed(40), backend.Hints{SmallFlops: -1, Normed: 3}, 2},
-		{"a norm before the columns of a vocabulary", normed(10000), backend.Hints{SmallFlops: -1, Normed: 4}, 2},
+		{"a norm before the columns of a vocabulary", normed(150000), backend.Hints{SmallFlops: -1, Normed: 4}, 1},
 		{"a cheap value", shared, backend.Hints{}, 2},
 		{"a cheap value that is kept", shared, backend.Hints{Cheap: -1}, 3},
 	} {
