@@ -48,15 +48,7 @@ func shown(dt dtype.Type) dtype.Type {
 func (t *Table) vector(c *column, dt dtype.Type) tensor.Tensor {
 	t.numbers(c)
 	t.complete(c)
-	switch v := c.values.(type) {
-	case vector[bool]:
-		return tensor.FromAs(dt, v.v, len(v.v))
-	case vector[int64]:
-		return tensor.FromAs(dt, v.v, len(v.v))
-	case vector[uint64]:
-		return tensor.FromAs(dt, v.v, len(v.v))
-	}
-	return tensor.FromAs(dt, c.values.(vector[float64]).v, c.len())
+	return tensor.FromAs(dt, c.values.all(), c.len())
 }
 
 // numbers panics if a column has none.
