@@ -55,10 +55,8 @@ func (r *run) enter() func() {
 		r.fail("got more than %d calls or values in each other, want fewer", maxDepth)
 	}
 	r.spend(stepWork)
-	return r.leave
+	return func() { r.depth-- }
 }
-
-func (r *run) leave() { r.depth-- }
 
 func (r *run) eval(e expression, s *scope) any {
 	return unmarked(r.marked(e, s))

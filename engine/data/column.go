@@ -73,7 +73,7 @@ type kind[T comparable] struct {
 
 var (
 	bools  = &kind[bool]{name: "bool", dtype: dtype.Bool, of: as[bool], compare: compareBools, order: func(b bool) uint64 { return uint64(floatOfBool(b)) }, text: strconv.FormatBool, parse: parseBool, float: floatOfBool}
-	ints   = &kind[int64]{name: "i64", dtype: dtype.I64, of: as[int64], compare: cmp.Compare[int64], order: orderOfInt, text: textOfInt, parse: parseInt, float: func(x int64) float64 { return float64(x) }}
+	ints   = &kind[int64]{name: "i64", dtype: dtype.I64, of: as[int64], compare: cmp.Compare[int64], order: orderOfInt, text: func(x int64) string { return strconv.FormatInt(x, 10) }, parse: parseInt, float: func(x int64) float64 { return float64(x) }}
 	words  = &kind[uint64]{name: "u64", dtype: dtype.U64, of: wordOf, compare: cmp.Compare[uint64], order: func(x uint64) uint64 { return x }, text: func(x uint64) string { return strconv.FormatUint(x, 10) }, parse: parseWord, float: func(x uint64) float64 { return float64(x) }}
 	floats = &kind[float64]{name: "f64", dtype: dtype.F64, of: floatOf, compare: cmp.Compare[float64], order: orderOfFloat, text: textOfFloat, parse: parseFloat, float: func(x float64) float64 { return x }}
 	texts  = &kind[string]{name: "text", of: textOf, compare: cmp.Compare[string], order: orderOfText, text: func(s string) string { return s }}
@@ -156,8 +156,6 @@ func orderOfText(s string) (n uint64) {
 	}
 	return n | uint64(min(len(s), 8))
 }
-
-func textOfInt(x int64) string { return strconv.FormatInt(x, 10) }
 
 func textOfFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 

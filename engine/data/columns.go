@@ -25,7 +25,7 @@ type columnFile interface {
 	Chosen() []string  // names of those that are read
 }
 
-// openColumns opens a file of a format that keeps its values by columns, to read those of these names, or all.
+// openColumns opens a file that keeps its values by columns, to read those of these names, or all.
 func openColumns(f io.ReaderAt, format string, size int64, names []string) (columnFile, error) {
 	if format == ".parquet" {
 		return parquet.Open(f, size, names)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/data/internal/csv"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -275,7 +276,7 @@ func (r *reading) begin(f *os.File, file dataFile, names fields) error {
 	skipMark(plain)
 	switch file.format {
 	case ".csv":
-		r.rows = newCSVRows(plain)
+		r.rows = &csvRows{r: plain, l: csv.Lexer{Dialect: csv.Dialect{Comma: ','}, Line: 1}}
 	case ".json", ".jsonl", ".ndjson":
 		r.rows = newJSONRows(plain)
 	}

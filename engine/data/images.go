@@ -150,7 +150,7 @@ func (o Images) Folder(dir string, batch int) (e *Examples, err error) {
 			return err
 		case entry.IsDir() && top:
 			classes = append(classes, entry.Name())
-		case !entry.IsDir() && !top && isImage(entry.Name()):
+		case !entry.IsDir() && !top && slices.Contains(imageEndings, strings.ToLower(filepath.Ext(inside))):
 			f.paths, f.classes = append(f.paths, inside), append(f.classes, len(classes)-1)
 		}
 		return nil
@@ -172,8 +172,4 @@ func (o Images) Folder(dir string, batch int) (e *Examples, err error) {
 	}
 	f.height, f.width = first.height, first.width
 	return &Examples{Classes: classes, rows: f, batch: batch}, nil
-}
-
-func isImage(name string) bool {
-	return slices.Contains(imageEndings, strings.ToLower(filepath.Ext(name)))
 }

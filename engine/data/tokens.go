@@ -111,7 +111,9 @@ func (o Tokens) make(ctx context.Context, d *Dataset) (*Sequences, error) {
 	s := &Sequences{Kind: d.Kind, store: &store{}, tokenizer: o.Tokenizer}
 	block := make([]Record, 0, 256)
 	flush := func() error {
-		for i, e := range o.encodeAll(block) {
+		list := make([]tokenized, len(block))
+		spread(len(block), func(i int) { list[i] = o.encode(block[i]) })
+		for i, e := range list {
 			if e.err == nil {
 				s.add(e, block[i])
 				continue
@@ -172,13 +174,6 @@ type tokenized struct {
 	cut       int // tokens that were too many
 	rewritten int // those that the template writes in another way later
 	err       error
-}
-
-// encodeAll encodes records by several goroutines.
-func (o Tokens) encodeAll(block []Record) []tokenized {
-	list := make([]tokenized, len(block))
-	spread(len(block), func(i int) { list[i] = o.encode(block[i]) })
-	return list
 }
 
 func (o Tokens) encode(r Record) (e tokenized) {

@@ -229,7 +229,11 @@ func (h *header) tensor(i int) (t Info, offset uint64) {
 
 // size is the number of bytes of a tensor of the shape, or says why there is none.
 func (k *kind) size(shape []int) (n int64, problem string) {
-	if row := rowOf(shape); row%k.block != 0 {
+	row := 1 // blocks do not go across rows
+	if len(shape) > 0 {
+		row = shape[len(shape)-1]
+	}
+	if row%k.block != 0 {
 		return 0, fmt.Sprintf("%s%v: a row has %d elements, want a multiple of %d", k.name, shape, row, k.block)
 	}
 	if slices.Contains(shape, 0) {
@@ -247,14 +251,6 @@ func (k *kind) size(shape []int) (n int64, problem string) {
 		blocks = lo
 	}
 	return int64(blocks) * int64(k.bytes), ""
-}
-
-// rowOf is how many elements lie in a row: blocks do not go across rows.
-func rowOf(shape []int) int {
-	if len(shape) == 0 {
-		return 1
-	}
-	return shape[len(shape)-1]
 }
 
 // data says where the tensors are in the file, and checks that it ends with them.
