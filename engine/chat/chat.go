@@ -108,16 +108,12 @@ func (t *Template) RenderMarked(messages []Message, o Options) (text string, sai
 // variables returns what a template can name. A token that the model lacks is undefined, as with
 // transformers.
 func variables(messages []Message, o Options) (map[string]any, error) {
-	list := &list{}
-	for i, m := range messages {
-		v, err := m.value()
-		if err != nil {
-			return nil, fmt.Errorf("message %d: %w", i, err)
-		}
-		list.items = append(list.items, v)
+	said, err := listOf("message", messages, Message.value)
+	if err != nil {
+		return nil, err
 	}
 	vars := map[string]any{
-		"messages": list, "add_generation_prompt": o.AddGenerationPrompt, "tools": nil, "documents": nil,
+		"messages": said, "add_generation_prompt": o.AddGenerationPrompt, "tools": nil, "documents": nil,
 	}
 	if o.BOS != "" {
 		vars["bos_token"] = o.BOS
@@ -126,11 +122,9 @@ func variables(messages []Message, o Options) (map[string]any, error) {
 		vars["eos_token"] = o.EOS
 	}
 	if len(o.Tools) > 0 {
-		tools, err := toolValues(o.Tools)
-		if err != nil {
+		if vars["tools"], err = listOf("tool", o.Tools, func(tool json.RawMessage) (any, error) { return fromJSON(tool) }); err != nil {
 			return nil, err
 		}
-		vars["tools"] = tools
 	}
 	for name, v := range o.Extra {
 		text, err := json.Marshal(v)
@@ -144,12 +138,13 @@ func variables(messages []Message, o Options) (map[string]any, error) {
 	return vars, nil
 }
 
-func toolValues(tools []json.RawMessage) (*list, error) {
+// listOf is a list of what value makes of each; what names one for an error.
+func listOf[T any](what string, all []T, value func(T) (any, error)) (*list, error) {
 	l := &list{}
-	for i, tool := range tools {
-		v, err := fromJSON(tool)
+	for i, x := range all {
+		v, err := value(x)
 		if err != nil {
-			return nil, fmt.Errorf("tool %d: %w", i, err)
+			return nil, fmt.Errorf("%s %d: %w", what, i, err)
 		}
 		l.items = append(l.items, v)
 	}

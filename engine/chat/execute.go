@@ -55,10 +55,8 @@ func (r *run) enter() func() {
 		r.fail("got more than %d calls or values in each other, want fewer", maxDepth)
 	}
 	r.spend(stepWork)
-	return r.leave
+	return func() { r.depth-- }
 }
-
-func (r *run) leave() { r.depth-- }
 
 func (r *run) eval(e expression, s *scope) any {
 	return unmarked(r.marked(e, s))
@@ -230,7 +228,7 @@ func (c *cursor) cycle(r *run, a args) any {
 }
 
 func (c *cursor) changed(r *run, a args) any {
-	same := c.last != nil && r.equalItems(c.last, a.positional)
+	same := c.last != nil && slices.EqualFunc(c.last, a.positional, r.equal)
 	c.last = append([]any{}, a.positional...)
 	return !same
 }
@@ -261,9 +259,7 @@ func (st *loop) each(r *run, s *scope, over any, depth int) flow {
 	}
 	for i, item := range c.items {
 		c.at = i
-		inner := s.inner()
-		r.step(st.line)
-		r.assign(st.target, st.tuple, item, inner)
+		inner := st.inner(r, s, item)
 		inner.names["loop"] = c
 		if r.block(st.body, inner) == broken {
 			break
@@ -281,14 +277,19 @@ func (st *loop) filter(r *run, s *scope, items []any) []any {
 	}
 	var kept []any
 	for _, item := range items {
-		inner := s.inner()
-		r.step(st.line)
-		r.assign(st.target, st.tuple, item, inner)
-		if truth(r.eval(st.when, inner)) {
+		if truth(r.eval(st.when, st.inner(r, s, item))) {
 			kept = append(kept, item)
 		}
 	}
 	return kept
+}
+
+// inner is the scope of an item.
+func (st *loop) inner(r *run, s *scope, item any) *scope {
+	inner := s.inner()
+	r.step(st.line)
+	r.assign(st.target, st.tuple, item, inner)
+	return inner
 }
 
 // args are the values that a function, filter or test is called with.

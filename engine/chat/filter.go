@@ -35,18 +35,8 @@ func init() { // map looks them up while it runs
 		},
 		"round": roundFilter,
 		"list":  func(r *run, v any, _ args) any { return &list{items: r.iterate(v)} },
-		"first": func(r *run, v any, _ args) any {
-			if items := r.iterate(v); len(items) > 0 {
-				return items[0]
-			}
-			return undefined{"first of nothing"}
-		},
-		"last": func(r *run, v any, _ args) any {
-			if items := r.iterate(v); len(items) > 0 {
-				return items[len(items)-1]
-			}
-			return undefined{"last of nothing"}
-		},
+		"first": func(r *run, v any, _ args) any { return itemAt("first", r.iterate(v), 0) },
+		"last":  func(r *run, v any, _ args) any { items := r.iterate(v); return itemAt("last", items, len(items)-1) },
 		"reverse": func(r *run, v any, _ args) any {
 			items := slices.Clone(r.iterate(v))
 			r.spend(16 * len(items))
@@ -103,15 +93,7 @@ func init() { // map looks them up while it runs
 		"sort": func(r *run, v any, a args) any {
 			w := a.want(r, "sort", "reverse?", "case_sensitive?", "attribute?")
 			items := slices.Clone(r.iterate(v))
-			r.sort(items, func(item any) any {
-				if name, ok := w[2].(string); ok {
-					item = r.path(item, name)
-				}
-				if orElse(r, "sort", w[1], false) {
-					return item
-				}
-				return fold(item)
-			})
+			r.sort(items, r.folded("sort", w[1], w[2]))
 			if orElse(r, "sort", w[0], false) {
 				slices.Reverse(items)
 			}
@@ -256,16 +238,8 @@ func chosen(keep, field bool) func(*run, any, args) any {
 			}
 			a.positional = a.positional[1:]
 		}
-		l := &list{once: true}
-		if v == nil {
-			return l
-		}
-		for _, item := range r.iterate(v) {
-			r.spend(stepWork)
-			if test(r, of(item), a) == keep {
-				l.items = append(l.items, item)
-			}
-		}
+		l := r.mapItems(v, func(item any) any { return item })
+		l.items = slices.DeleteFunc(l.items, func(item any) bool { return test(r, of(item), a) != keep })
 		return l
 	}
 }
@@ -274,27 +248,37 @@ func chosen(keep, field bool) func(*run, any, args) any {
 func extreme(name string, sign int) func(*run, any, args) any {
 	return func(r *run, v any, a args) any {
 		w := a.want(r, name, "case_sensitive?", "attribute?")
-		by := func(item any) any {
-			if name, ok := w[1].(string); ok {
-				item = r.path(item, name)
-			}
-			if orElse(r, name, w[0], false) {
-				return item
-			}
-			return fold(item)
-		}
-		items := r.iterate(v)
-		if len(items) == 0 {
-			return undefined{name + " of nothing"}
-		}
-		best := items[0]
-		for _, item := range items[1:] {
+		by, items := r.folded(name, w[0], w[1]), r.iterate(v)
+		best := 0
+		for i := 1; i < len(items); i++ {
 			r.spend(stepWork)
-			if sign*r.order(by(item), by(best)) > 0 {
-				best = item
+			if sign*r.order(by(items[i]), by(items[best])) > 0 {
+				best = i
 			}
 		}
-		return best
+		return itemAt(name, items, best)
+	}
+}
+
+// itemAt is the item at a place, which is not there if there are none.
+func itemAt(name string, items []any, at int) any {
+	if len(items) == 0 {
+		return undefined{name + " of nothing"}
+	}
+	return items[at]
+}
+
+// folded is by what items are compared: by an attribute, if one is given, and in lower case unless case
+// counts.
+func (r *run) folded(filter string, sensitive, attribute any) func(item any) any {
+	return func(item any) any {
+		if name, ok := attribute.(string); ok {
+			item = r.path(item, name)
+		}
+		if orElse(r, filter, sensitive, false) {
+			return item
+		}
+		return fold(item)
 	}
 }
 

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -176,12 +177,7 @@ func (f *Form) schema(t Tool) string {
 }
 
 // key is that of a function's name.
-func (f *Form) key() string {
-	if f.name != "" {
-		return f.name
-	}
-	return "name"
-}
+func (f *Form) key() string { return cmp.Or(f.name, "name") }
 
 // asJSON is a string as JSON.
 func asJSON(s string) string {

@@ -320,19 +320,17 @@ func (l *lexer) number(rest string) {
 		}
 	}
 	clean := strings.ReplaceAll(rest[:n], "_", "")
+	t, err := token{kind: integer, text: clean}, error(nil)
 	if isFloat {
-		f, err := strconv.ParseFloat(clean, 64)
-		if err != nil {
-			l.fail("got the number %s, want one of 64 bits", clean)
-		}
-		l.emit(token{kind: float, number: f})
+		t.kind = float
+		t.number, err = strconv.ParseFloat(clean, 64)
 	} else {
-		i, err := strconv.ParseInt(clean, 10, 64)
-		if err != nil {
-			l.fail("got the number %s, want one of 64 bits", clean)
-		}
-		l.emit(token{kind: integer, number: i, text: clean})
+		t.number, err = strconv.ParseInt(clean, 10, 64)
 	}
+	if err != nil {
+		l.fail("got the number %s, want one of 64 bits", clean)
+	}
+	l.emit(t)
 	l.skip(n)
 }
 

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -66,13 +67,11 @@ var listMethods = map[string]func(r *run, l *list, a args) any{
 	},
 	"index": func(r *run, l *list, a args) any {
 		v := a.want(r, "index", "value")[0]
-		for i, item := range l.items {
-			if r.equal(item, v) {
-				return int64(i)
-			}
+		i := slices.IndexFunc(l.items, func(item any) bool { return r.equal(item, v) })
+		if i < 0 {
+			r.fail("index: got a value that is not in the list")
 		}
-		r.fail("index: got a value that is not in the list")
-		return nil
+		return int64(i)
 	},
 }
 
@@ -80,27 +79,23 @@ var stringMethods map[string]func(r *run, s string, a args) any
 
 func init() { // the table and what calls it through a run refer to each other
 	stringMethods = map[string]func(r *run, s string, a args) any{
-		"strip":      trimmer("strip", strings.Trim, strings.TrimFunc),
-		"lstrip":     trimmer("lstrip", strings.TrimLeft, strings.TrimLeftFunc),
-		"rstrip":     trimmer("rstrip", strings.TrimRight, strings.TrimRightFunc),
-		"startswith": affix("startswith", strings.HasPrefix),
-		"endswith":   affix("endswith", strings.HasSuffix),
-		"removeprefix": func(r *run, s string, a args) any {
-			return strings.TrimPrefix(s, a.text(r, "removeprefix", "prefix"))
-		},
-		"removesuffix": func(r *run, s string, a args) any {
-			return strings.TrimSuffix(s, a.text(r, "removesuffix", "suffix"))
-		},
-		"upper":      func(_ *run, s string, _ args) any { return strings.ToUpper(s) },
-		"lower":      func(_ *run, s string, _ args) any { return strings.ToLower(s) },
-		"title":      func(_ *run, s string, _ args) any { return title(s) },
-		"capitalize": func(_ *run, s string, _ args) any { return capitalize(s) },
-		"isdigit":    every(unicode.IsDigit),
-		"isalpha":    every(unicode.IsLetter),
-		"isspace":    every(isSpace),
-		"isalnum":    every(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }),
-		"isupper":    func(_ *run, s string, _ args) any { return s == strings.ToUpper(s) && s != strings.ToLower(s) },
-		"islower":    func(_ *run, s string, _ args) any { return s == strings.ToLower(s) && s != strings.ToUpper(s) },
+		"strip":        trimmer("strip", strings.Trim, strings.TrimFunc),
+		"lstrip":       trimmer("lstrip", strings.TrimLeft, strings.TrimLeftFunc),
+		"rstrip":       trimmer("rstrip", strings.TrimRight, strings.TrimRightFunc),
+		"startswith":   affix("startswith", strings.HasPrefix),
+		"endswith":     affix("endswith", strings.HasSuffix),
+		"removeprefix": func(r *run, s string, a args) any { return strings.TrimPrefix(s, a.text(r, "removeprefix", "prefix")) },
+		"removesuffix": func(r *run, s string, a args) any { return strings.TrimSuffix(s, a.text(r, "removesuffix", "suffix")) },
+		"upper":        func(_ *run, s string, _ args) any { return strings.ToUpper(s) },
+		"lower":        func(_ *run, s string, _ args) any { return strings.ToLower(s) },
+		"title":        func(_ *run, s string, _ args) any { return title(s) },
+		"capitalize":   func(_ *run, s string, _ args) any { return capitalize(s) },
+		"isdigit":      every(unicode.IsDigit),
+		"isalpha":      every(unicode.IsLetter),
+		"isspace":      every(isSpace),
+		"isalnum":      every(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }),
+		"isupper":      func(_ *run, s string, _ args) any { return isUpper(s) },
+		"islower":      func(_ *run, s string, _ args) any { return isLower(s) },
 		"splitlines": func(r *run, s string, _ args) any {
 			s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
 			if s == "" {
@@ -109,21 +104,20 @@ func init() { // the table and what calls it through a run refer to each other
 			return r.strings(strings.Split(strings.TrimSuffix(s, "\n"), "\n"))
 		},
 		"count": func(r *run, s string, a args) any { return int64(strings.Count(s, a.text(r, "count", "text"))) },
-		"find": func(r *run, s string, a args) any {
-			return characters(s, strings.Index(s, a.text(r, "find", "text")))
-		},
+		"find":  func(r *run, s string, a args) any { return characters(s, strings.Index(s, a.text(r, "find", "text"))) },
 		"rfind": func(r *run, s string, a args) any {
 			return characters(s, strings.LastIndex(s, a.text(r, "rfind", "text")))
 		},
-		"join": func(r *run, s string, a args) any { return r.joinItems(a.want(r, "join", "items")[0], s) },
-		"split": func(r *run, s string, a args) any {
-			return r.split("split", s, a, strings.SplitN)
-		},
+		"join":    func(r *run, s string, a args) any { return r.joinItems(a.want(r, "join", "items")[0], s) },
+		"split":   func(r *run, s string, a args) any { return r.split("split", s, a, strings.SplitN) },
 		"rsplit":  func(r *run, s string, a args) any { return r.split("rsplit", s, a, splitRight) },
 		"replace": replace,
 		"format":  func(r *run, s string, a args) any { return r.braces(s, a) },
 	}
 }
+
+func isUpper(s string) bool { return s == strings.ToUpper(s) && s != strings.ToLower(s) }
+func isLower(s string) bool { return s == strings.ToLower(s) && s != strings.ToUpper(s) }
 
 func (a args) text(r *run, function, param string) string {
 	return orElse(r, function, a.want(r, function, param)[0], "")
@@ -141,16 +135,11 @@ func trimmer(name string, of func(string, string) string, blanks func(string, fu
 
 func affix(name string, has func(string, string) bool) func(*run, string, args) any {
 	return func(r *run, s string, a args) any {
-		v := a.want(r, name, "text")[0]
-		if l, ok := v.(*list); ok && l.tuple {
-			for _, item := range l.items {
-				if has(s, orElse(r, name, item, "")) {
-					return true
-				}
-			}
-			return false
+		texts := a.want(r, name, "text")
+		if t, ok := texts[0].(*list); ok && t.tuple {
+			texts = t.items
 		}
-		return has(s, orElse(r, name, v, ""))
+		return slices.ContainsFunc(texts, func(item any) bool { return has(s, orElse(r, name, item, "")) })
 	}
 }
 

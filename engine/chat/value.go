@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,10 +37,7 @@ func key(v any) (k any, ok bool) {
 	case nil, string, int64, digits:
 		return v, true
 	case bool:
-		if v {
-			return int64(1), true
-		}
-		return int64(0), true
+		return number(v), true
 	case float64:
 		if i := int64(v); float64(i) == v {
 			return i, true
@@ -172,7 +170,7 @@ func (r *run) equal(a, b any) bool {
 		return a == b
 	case *list:
 		b, ok := b.(*list)
-		return ok && (a == b || a.tuple == b.tuple && !a.once && !b.once && r.equalItems(a.items, b.items))
+		return ok && (a == b || a.tuple == b.tuple && !a.once && !b.once && slices.EqualFunc(a.items, b.items, r.equal))
 	case *dict:
 		b, ok := b.(*dict)
 		return ok && r.equalDicts(a, b)
@@ -180,18 +178,6 @@ func (r *run) equal(a, b any) bool {
 		return a == b
 	}
 	return false
-}
-
-func (r *run) equalItems(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !r.equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 func (r *run) equalDicts(a, b *dict) bool {
@@ -266,12 +252,7 @@ func (r *run) contains(of, v any) bool {
 		_, ok := of.get(v)
 		return ok
 	}
-	for _, item := range r.iterate(of) {
-		if r.equal(item, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.iterate(of), func(item any) bool { return r.equal(item, v) })
 }
 
 // iterate returns what a loop over the value sees. A generator is empty after it.

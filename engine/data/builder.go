@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
-	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 // A builder makes a column of values that come one by one, of any types, as levels have them: integers beside
@@ -17,11 +16,7 @@ type builder struct {
 	level   level
 	n       int
 	missing []bool
-	bools   []bool
-	ints    []int64 // times, too
-	words   []uint64
-	floats  []float64
-	texts   []string
+	list    growing // nil: all are missing
 }
 
 // builderOf is one of values of a Go type, which has the column also if all are missing.
@@ -29,17 +24,17 @@ func builderOf(t reflect.Type) *builder {
 	b := &builder{}
 	switch v := reflect.Zero(t); {
 	case t == reflect.TypeFor[time.Time]():
-		b.level = timeLevel
+		b.to(timeLevel)
 	case v.CanInt():
-		b.level = naturalLevel
+		b.to(naturalLevel)
 	case v.CanUint():
-		b.level = wordLevel
+		b.to(wordLevel)
 	case v.CanFloat():
-		b.level = floatLevel
+		b.to(floatLevel)
 	case v.Kind() == reflect.Bool:
-		b.level = boolLevel
+		b.to(boolLevel)
 	case v.Kind() == reflect.String:
-		b.level = textLevel
+		b.to(textLevel)
 	}
 	return b
 }
@@ -82,108 +77,55 @@ func plain(x any) (any, error) {
 	return nil, fmt.Errorf("got a value of type %T, want a bool, a number, a text, a time.Time or nil", x)
 }
 
-func (b *builder) add(x any) {
+// levelOfValue is that of a value as plain gives it.
+func levelOfValue(x any) level {
 	switch v := x.(type) {
-	case nil:
-		b.missing = append(append(b.missing, make([]bool, b.n-len(b.missing))...), true)
-		b.zero()
 	case bool:
-		if b.to(boolLevel) {
-			b.bools = append(b.bools, v)
-		} else {
-			b.text(bools.text(v))
-		}
+		return boolLevel
 	case int64:
-		switch b.to(levelOfInt(v)); b.level.kept() {
-		case intLevel:
-			b.ints = append(b.ints, v)
-		case wordLevel:
-			b.words = append(b.words, uint64(v))
-		case floatLevel:
-			b.floats = append(b.floats, float64(v))
-		default:
-			b.text(ints.text(v))
-		}
+		return levelOfInt(v)
 	case uint64:
-		switch b.to(wordLevel); b.level {
-		case wordLevel:
-			b.words = append(b.words, v)
-		case floatLevel:
-			b.floats = append(b.floats, float64(v))
-		default:
-			b.text(words.text(v))
-		}
+		return wordLevel
 	case digits:
-		if b.to(digitsLevel); b.level == floatLevel {
-			x, _ := parseFloat([]byte(v))
-			b.floats = append(b.floats, x)
-		} else {
-			b.text(string(v))
-		}
+		return digitsLevel
 	case float64:
-		if b.to(floatLevel) {
-			b.floats = append(b.floats, v)
-		} else {
-			b.text(floats.text(v))
-		}
+		return floatLevel
 	case columns.Time:
-		if b.to(timeLevel) {
-			b.ints = append(b.ints, int64(v))
-		} else {
-			b.text(times.text(int64(v)))
-		}
+		return timeLevel
 	case string:
-		b.to(textLevel)
-		b.text(v)
+		return textLevel
 	}
-	b.n++
+	return unknown
 }
 
-func (b *builder) text(s string) { b.texts = append(b.texts, s) }
-
-// zero stands for a missing value.
-func (b *builder) zero() {
-	switch b.level.kept() {
-	case boolLevel:
-		b.bools = append(b.bools, false)
-	case intLevel, timeLevel:
-		b.ints = append(b.ints, 0)
-	case wordLevel:
-		b.words = append(b.words, 0)
-	case floatLevel:
-		b.floats = append(b.floats, 0)
-	case textLevel:
-		b.text("")
+func (b *builder) add(x any) {
+	if x == nil {
+		b.missing = append(append(b.missing, make([]bool, b.n-len(b.missing))...), true)
+	}
+	b.to(b.level.or(levelOfValue(x)))
+	if b.n++; b.list != nil {
+		b.list.add(x)
 	}
 }
 
-// to makes room for a value of a level, and says whether it is that of the column.
-func (b *builder) to(l level) bool {
-	if l == b.level {
-		return true
+// to makes room for values of a level, which has those that there are.
+func (b *builder) to(l level) {
+	from := b.level.kept()
+	if b.level = l; l.kept() == from {
+		return
 	}
-	to := b.level.or(l)
-	if to == b.level {
-		return false
-	}
-	c, from := b.column(""), b.level.kept()
-	b.level = to
+	c := b.column("")
 	switch {
 	case from == unknown:
-		for range b.n {
-			b.zero()
-		}
-	case from == to.kept():
-	case to == wordLevel:
-		b.words = converted[int64, uint64](b.ints)
-	case to == floatLevel:
+		c.values = kindOf[l.kept()].zeros(b.n)
+	case l == wordLevel:
+		c.toWords()
+	case l == floatLevel:
 		c.toFloats()
-		b.floats = c.values.(vector[float64]).v
 	default:
 		c.toTexts()
-		b.texts = c.values.(vector[string]).v
 	}
-	return to == l
+	b.list = c.values.growing()
 }
 
 func (b *builder) column(name string) column {
@@ -191,21 +133,11 @@ func (b *builder) column(name string) column {
 	if c.missing != nil {
 		c.missing = append(slices.Clip(c.missing), make([]bool, b.n-len(c.missing))...)
 	}
-	switch b.level.kept() {
-	case unknown:
-		c.dtype, c.values = dtype.F64, vector[float64]{make([]float64, b.n), floats}
-	case boolLevel:
-		c.dtype, c.values = dtype.Bool, vector[bool]{b.bools, bools}
-	case intLevel:
-		c.dtype, c.values = dtype.I64, vector[int64]{b.ints, ints}
-	case wordLevel:
-		c.dtype, c.values = dtype.U64, vector[uint64]{b.words, words}
-	case floatLevel:
-		c.dtype, c.values = dtype.F64, vector[float64]{b.floats, floats}
-	case timeLevel:
-		c.values = vector[int64]{b.ints, times}
-	case textLevel:
-		c.values = vector[string]{b.texts, texts}
+	if b.list == nil {
+		c.values = floats.zeros(b.n)
+	} else {
+		c.values = b.list.values()
 	}
+	c.dtype = c.values.widest()
 	return c
 }

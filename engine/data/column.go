@@ -2,11 +2,13 @@ package data
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
@@ -31,6 +33,9 @@ type values interface {
 	codes() (codes []int, n int) // equal values have equal numbers below n
 	distinct(rows []int, missing []bool) int
 	value(i int) any
+	all() any           // their slice
+	widest() dtype.Type // the dtype that has all of the kind; Invalid: there is none
+	growing() growing
 	text(i int) string
 	float(i int) float64 // of a number
 	number() bool
@@ -42,9 +47,22 @@ type vector[T comparable] struct {
 	k *kind[T]
 }
 
+// A growing is values to which others are added, as plain gives them: those of a level that has them, too.
+type growing interface {
+	add(x any)
+	values() values
+}
+
+type grower[T comparable] struct{ vector[T] }
+
+func (g *grower[T]) add(x any)      { g.v = append(g.v, g.k.of(x)) }
+func (g *grower[T]) values() values { return g.vector }
+
 // A kind is a row of the table of kinds: all that a table knows of a type.
 type kind[T comparable] struct {
 	name    string
+	dtype   dtype.Type // Invalid: it has no tensors
+	of      func(x any) T
 	compare func(a, b T) int
 	order   func(T) uint64
 	text    func(T) string
@@ -54,14 +72,61 @@ type kind[T comparable] struct {
 }
 
 var (
-	bools  = &kind[bool]{name: "bool", compare: compareBools, order: func(b bool) uint64 { return uint64(floatOfBool(b)) }, text: strconv.FormatBool, parse: parseBool, float: floatOfBool}
-	ints   = &kind[int64]{name: "i64", compare: cmp.Compare[int64], order: orderOfInt, text: textOfInt, parse: parseInt, float: func(x int64) float64 { return float64(x) }}
-	words  = &kind[uint64]{name: "u64", compare: cmp.Compare[uint64], order: func(x uint64) uint64 { return x }, text: func(x uint64) string { return strconv.FormatUint(x, 10) }, parse: parseWord, float: func(x uint64) float64 { return float64(x) }}
-	floats = &kind[float64]{name: "f64", compare: cmp.Compare[float64], order: orderOfFloat, text: textOfFloat, parse: parseFloat, float: func(x float64) float64 { return x }}
-	texts  = &kind[string]{name: "text", compare: cmp.Compare[string], order: orderOfText, text: func(s string) string { return s }}
+	bools  = &kind[bool]{name: "bool", dtype: dtype.Bool, of: as[bool], compare: compareBools, order: func(b bool) uint64 { return uint64(floatOfBool(b)) }, text: strconv.FormatBool, parse: parseBool, float: floatOfBool}
+	ints   = &kind[int64]{name: "i64", dtype: dtype.I64, of: as[int64], compare: cmp.Compare[int64], order: orderOfInt, text: func(x int64) string { return strconv.FormatInt(x, 10) }, parse: parseInt, float: func(x int64) float64 { return float64(x) }}
+	words  = &kind[uint64]{name: "u64", dtype: dtype.U64, of: wordOf, compare: cmp.Compare[uint64], order: func(x uint64) uint64 { return x }, text: func(x uint64) string { return strconv.FormatUint(x, 10) }, parse: parseWord, float: func(x uint64) float64 { return float64(x) }}
+	floats = &kind[float64]{name: "f64", dtype: dtype.F64, of: floatOf, compare: cmp.Compare[float64], order: orderOfFloat, text: textOfFloat, parse: parseFloat, float: func(x float64) float64 { return x }}
+	texts  = &kind[string]{name: "text", of: textOf, compare: cmp.Compare[string], order: orderOfText, text: func(s string) string { return s }}
 	// times are nanoseconds since 1970 in UTC.
-	times = &kind[int64]{name: "time", compare: cmp.Compare[int64], order: orderOfInt, text: textOfTime, parse: parseTime, value: func(x int64) any { return time.Unix(0, x).UTC() }}
+	times = &kind[int64]{name: "time", of: func(x any) int64 { return int64(as[columns.Time](x)) }, compare: cmp.Compare[int64], order: orderOfInt, text: textOfTime, parse: parseTime, value: func(x int64) any { return time.Unix(0, x).UTC() }}
 )
+
+// kindOf are the kinds of levels as they are kept.
+var kindOf = map[level]interface {
+	zeros(n int) values
+	cells(rows int) cells
+	join(parts []*part, i, n int, dt dtype.Type) column
+}{unknown: floats, boolLevel: bools, intLevel: ints, wordLevel: words, floatLevel: floats, timeLevel: times, textLevel: texts}
+
+func (k *kind[T]) zeros(n int) values { return vector[T]{make([]T, n), k} }
+
+// as is a value of that type, or the zero value for one that is missing.
+func as[T any](x any) T {
+	v, _ := x.(T)
+	return v
+}
+
+func wordOf(x any) uint64 {
+	if i, ok := x.(int64); ok {
+		return uint64(i)
+	}
+	return as[uint64](x)
+}
+
+func floatOf(x any) float64 {
+	switch v := x.(type) {
+	case int64:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	case digits:
+		f, _ := parseFloat([]byte(v))
+		return f
+	}
+	return as[float64](x)
+}
+
+func textOf(x any) string {
+	switch v := x.(type) {
+	case float64:
+		return textOfFloat(v)
+	case columns.Time:
+		return textOfTime(int64(v))
+	case nil:
+		return ""
+	}
+	return fmt.Sprint(x)
+}
 
 func compareBools(a, b bool) int { return cmp.Compare(floatOfBool(a), floatOfBool(b)) }
 
@@ -92,8 +157,6 @@ func orderOfText(s string) (n uint64) {
 	return n | uint64(min(len(s), 8))
 }
 
-func textOfInt(x int64) string { return strconv.FormatInt(x, 10) }
-
 func textOfFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // textOfTime is a day, or a day and a time of it, as parseTime reads them.
@@ -112,6 +175,9 @@ func (v vector[T]) order(i int) uint64   { return v.k.order(v.v[i]) }
 func (v vector[T]) text(i int) string    { return v.k.text(v.v[i]) }
 func (v vector[T]) number() bool         { return v.k.float != nil }
 func (v vector[T]) float(i int) float64  { return v.k.float(v.v[i]) }
+func (v vector[T]) all() any             { return v.v }
+func (v vector[T]) widest() dtype.Type   { return v.k.dtype }
+func (v vector[T]) growing() growing     { return &grower[T]{v} }
 
 func (v vector[T]) value(i int) any {
 	if v.k.value != nil {
@@ -294,7 +360,7 @@ func (c *column) joined(other *column) column {
 	if a.values.kind() != b.values.kind() {
 		a, b = widened(a, b)
 	} else if a.dtype != b.dtype {
-		a.dtype = kindType(a.values.kind())
+		a.dtype = a.values.widest()
 	}
 	if a.missing != nil || b.missing != nil {
 		n := a.len()
@@ -370,14 +436,4 @@ func (c *column) toTexts() {
 		list[i] = c.text(i)
 	}
 	c.dtype, c.values = dtype.Invalid, vector[string]{list, texts}
-}
-
-// kindType is the widest dtype of a kind of values.
-func kindType(kind string) dtype.Type {
-	for _, dt := range []dtype.Type{dtype.Bool, dtype.I64, dtype.U64, dtype.F64} {
-		if dt.String() == kind {
-			return dt
-		}
-	}
-	return dtype.Invalid
 }

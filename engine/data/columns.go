@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -24,6 +25,14 @@ type columnFile interface {
 	Chosen() []string  // names of those that are read
 }
 
+// openColumns opens a file that keeps its values by columns, to read those of these names, or all.
+func openColumns(f io.ReaderAt, format string, size int64, names []string) (columnFile, error) {
+	if format == ".parquet" {
+		return parquet.Open(f, size, names)
+	}
+	return arrow.Open(f, size, names)
+}
+
 // columnRows reads the fields of records out of such a file.
 type columnRows struct {
 	r      columnFile
@@ -41,13 +50,7 @@ func newColumnRows(f *os.File, format string, size int64, want fields, read *int
 	if want.standard() {
 		list = append(list, alpaca...)
 	}
-	var r columnFile
-	var err error
-	if format == ".arrow" {
-		r, err = arrow.Open(f, size, list)
-	} else {
-		r, err = parquet.Open(f, size, list)
-	}
+	r, err := openColumns(f, format, size, list)
 	var missing *columns.Missing
 	if errors.As(err, &missing) {
 		_, err = want.kindOf(row{names: missing.Have})

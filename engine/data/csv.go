@@ -12,6 +12,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/data/internal/csv"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // A CSV says how a file of rows is written. The zero CSV has commas, and a first line of names.
@@ -42,17 +43,14 @@ func ReadCSV(path string) (*Table, error) { return CSV{}.Read(path) }
 // and do not count around a number, a time, true, false, what stands for no value and the name of a column.
 // All rows have as many values. A row of another length, and a value that is none of its column's chosen
 // type, are errors that name the line.
-func (c CSV) Read(path string) (*Table, error) {
+func (c CSV) Read(path string) (t *Table, err error) {
+	defer wrap.Error(&err, "data: read csv")
 	f, size, err := openPlain(path)
 	if err != nil {
-		return nil, fmt.Errorf("data: read csv: %w", err)
+		return nil, err
 	}
 	defer f.Close()
-	t, err := c.read(f, size, visible.Line(filepath.Base(path)))
-	if err != nil {
-		return nil, fmt.Errorf("data: read csv: %w", err)
-	}
-	return t, nil
+	return c.read(f, size, visible.Line(filepath.Base(path)))
 }
 
 func (c CSV) dialect() (csv.Dialect, error) {

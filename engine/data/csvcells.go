@@ -23,19 +23,13 @@ func newCells(level level, rows, bytes int) cells {
 	switch level.kept() {
 	case unknown:
 		return &noCells{}
-	case boolLevel:
-		return &typedCells[bool]{k: bools, v: make([]bool, 0, rows)}
-	case intLevel:
-		return &typedCells[int64]{k: ints, v: make([]int64, 0, rows)}
-	case wordLevel:
-		return &typedCells[uint64]{k: words, v: make([]uint64, 0, rows)}
-	case floatLevel:
-		return &typedCells[float64]{k: floats, v: make([]float64, 0, rows)}
-	case timeLevel:
-		return &typedCells[int64]{k: times, v: make([]int64, 0, rows)}
+	case textLevel:
+		return &textCells{digits: level == digitsLevel, spans: make([][2]uint32, 0, rows), text: make([]byte, 0, bytes)}
 	}
-	return &textCells{digits: level == digitsLevel, spans: make([][2]uint32, 0, rows), text: make([]byte, 0, bytes)}
+	return kindOf[level.kept()].cells(rows)
 }
+
+func (k *kind[T]) cells(rows int) cells { return &typedCells[T]{k: k, v: make([]T, 0, rows)} }
 
 // noCells are values of which none is there.
 type noCells struct{ n int }
@@ -194,21 +188,7 @@ func (r *csvReader) assemble() *Table {
 
 // join makes column i, of n values.
 func (r *csvReader) join(i, n int) column {
-	var c column
-	switch dt := r.Types[r.names[i]]; r.levels[i].kept() {
-	case boolLevel:
-		c = joinParts(r.parts, i, n, bools, dtype.Bool)
-	case intLevel:
-		c = joinParts(r.parts, i, n, ints, cmp.Or(dt, dtype.I64))
-	case wordLevel:
-		c = joinParts(r.parts, i, n, words, cmp.Or(dt, dtype.U64))
-	case timeLevel:
-		c = joinParts(r.parts, i, n, times, dtype.Invalid)
-	case textLevel:
-		c = joinParts(r.parts, i, n, texts, dtype.Invalid)
-	default:
-		c = joinParts(r.parts, i, n, floats, cmp.Or(dt, dtype.F64))
-	}
+	c := kindOf[r.levels[i].kept()].join(r.parts, i, n, r.Types[r.names[i]])
 	c.name = r.names[i]
 	return c
 }
@@ -220,8 +200,8 @@ func toFloats[T int64 | uint64](to []float64, from []T) {
 	}
 }
 
-func joinParts[T comparable](parts []*part, i, n int, k *kind[T], dt dtype.Type) column {
-	list, c := make([]T, n), column{dtype: dt}
+func (k *kind[T]) join(parts []*part, i, n int, dt dtype.Type) column {
+	list, c := make([]T, n), column{dtype: cmp.Or(dt, k.dtype)}
 	at := 0
 	for _, p := range parts {
 		from := &p.columns[i]

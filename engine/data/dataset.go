@@ -12,10 +12,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/data/internal/csv"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // Records says where a dataset is and what its fields are called. The zero Records reads the training split,
@@ -70,19 +72,12 @@ func ReadRecords(path string) (*Dataset, error) { return Records{}.Read(path) }
 //
 // What the records are is known by the fields of the first one. It is read; the others are read when they are
 // needed.
-func (o Records) Read(path string) (*Dataset, error) {
-	d, err := o.open(path)
-	if err != nil {
-		return nil, fmt.Errorf("data: read records: %w", err)
-	}
-	return d, nil
-}
-
-func (o Records) open(path string) (*Dataset, error) {
+func (o Records) Read(path string) (d *Dataset, err error) {
+	defer wrap.Error(&err, "data: read records")
 	if o.Kind != "" && !slices.Contains(kinds, o.Kind) {
 		return nil, fmt.Errorf("got kind %q, want one of %q", o.Kind, kinds)
 	}
-	d := &Dataset{o: o, Kind: o.Kind, fields: fields{
+	d = &Dataset{o: o, Kind: o.Kind, fields: fields{
 		text: o.Text, prompt: o.Prompt, completion: o.Completion, messages: o.Messages, tools: o.Tools,
 		chosen: o.Chosen, rejected: o.Rejected, extra: "chat_template_kwargs", label: "label",
 	}}
@@ -92,7 +87,6 @@ func (o Records) open(path string) (*Dataset, error) {
 			*name = standard
 		}
 	}
-	var err error
 	if d.files, err = filesOf(path, o.Config, o.Split); err != nil {
 		return nil, err
 	}
@@ -102,22 +96,16 @@ func (o Records) open(path string) (*Dataset, error) {
 	for _, file := range d.files {
 		d.bytes += file.size
 	}
-	return d, d.begin()
-}
-
-// begin reads up to the first record that tells what there is.
-func (d *Dataset) begin() error {
-	enough := errors.New("enough")
-	skipped, err := d.Each(context.Background(), func(r Record) error { return enough })
+	list, skipped, err := d.head(1) // which tells what there is
 	switch {
-	case errors.Is(err, enough):
-		return nil
-	case err == nil && skipped.Count > 0:
-		return fmt.Errorf("no record is good: %w", skipped.First)
-	case err == nil:
-		return fmt.Errorf("%s has no records", visible.Line(filepath.Base(d.files[0].path)))
+	case err != nil:
+		return nil, err
+	case len(list) == 0 && skipped.Count > 0:
+		return nil, fmt.Errorf("no record is good: %w", skipped.First)
+	case len(list) == 0:
+		return nil, fmt.Errorf("%s has no records", visible.Line(filepath.Base(d.files[0].path)))
 	}
-	return err
+	return d, nil
 }
 
 // Each calls f with the records, in the order of the files, until ctx is done or f returns an error, which it
@@ -137,19 +125,26 @@ func (d *Dataset) Each(ctx context.Context, f func(Record) error) (skipped Skipp
 }
 
 // Head returns the first n records, or all if there are fewer.
-func (d *Dataset) Head(n int) (list []Record, err error) {
+func (d *Dataset) Head(n int) ([]Record, error) {
+	list, _, err := d.head(n)
+	return list, err
+}
+
+func (d *Dataset) head(n int) (list []Record, skipped Skipped, err error) {
 	enough := errors.New("enough")
-	_, err = d.Each(context.Background(), func(r Record) error {
-		if len(list) >= n {
-			return enough
+	skipped, err = d.Each(context.Background(), func(r Record) error {
+		if len(list) < n {
+			list = append(list, r)
 		}
-		list = append(list, r)
-		return nil
+		if len(list) < n {
+			return nil
+		}
+		return enough
 	})
 	if errors.Is(err, enough) {
 		err = nil
 	}
-	return list, err
+	return list, skipped, err
 }
 
 // eachOf is Each for one file, before which done bytes of the dataset were read.
@@ -278,12 +273,10 @@ func (r *reading) begin(f *os.File, file dataFile, names fields) error {
 		}
 		plain = bufio.NewReader(z)
 	}
-	if mark, _ := plain.Peek(3); string(mark) == "\ufeff" {
-		plain.Discard(3)
-	}
+	skipMark(plain)
 	switch file.format {
 	case ".csv":
-		r.rows = newCSVRows(plain)
+		r.rows = &csvRows{r: plain, l: csv.Lexer{Dialect: csv.Dialect{Comma: ','}, Line: 1}}
 	case ".json", ".jsonl", ".ndjson":
 		r.rows = newJSONRows(plain)
 	}

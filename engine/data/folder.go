@@ -19,14 +19,14 @@ import (
 // formats are the endings of files that have records.
 var formats = []string{".jsonl", ".ndjson", ".json", ".csv", ".parquet", ".arrow"}
 
-// formatOf is the ending that says how a file is written, or "".
-func formatOf(name string) string {
-	name = strings.ToLower(name)
-	plain := strings.TrimSuffix(name, ".gz")
-	for _, ending := range formats {
-		if strings.HasSuffix(plain, ending) && !(byColumns(ending) && plain != name) {
-			return ending
-		}
+// formatOf is the ending that says how a file of records is written, or "".
+func formatOf(name string) string { return endingOf(name, formats) }
+
+// endingOf is that one of some endings, before .gz, which says how a file is written, or "".
+func endingOf(name string, formats []string) string {
+	plain, zipped := strings.CutSuffix(strings.ToLower(name), ".gz")
+	if ending := filepath.Ext(plain); slices.Contains(formats, ending) && !(zipped && byColumns(ending)) {
+		return ending
 	}
 	return ""
 }
@@ -42,7 +42,9 @@ func HasRecords(path string) bool {
 }
 
 // byColumns says whether files of a format keep values by columns.
-func byColumns(format string) bool { return format == ".parquet" || format == ".arrow" }
+func byColumns(format string) bool {
+	return slices.Contains([]string{".parquet", ".arrow", ".feather"}, format)
+}
 
 // splits are the words by which names of files and folders tell their split, as Hugging Face's datasets has
 // them.
@@ -324,14 +326,8 @@ func oneDataset(dir string, files []dataFile) error {
 // folders are left out.
 func recordFiles(dir string) (list []dataFile, err error) {
 	other := ""
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		hidden := path != dir && strings.HasPrefix(entry.Name(), ".")
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && hidden:
-			return fs.SkipDir
-		case entry.IsDir() || hidden || slices.Contains(besides, entry.Name()):
+	err = walk(dir, func(path string, entry fs.DirEntry) error {
+		if entry.IsDir() || slices.Contains(besides, entry.Name()) {
 			return nil
 		}
 		format := formatOf(path)

@@ -11,13 +11,13 @@ import (
 	"math/bits"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // idxTypes are the element types of the format by their codes, from the page of the MNIST database (LeCun,
@@ -34,17 +34,15 @@ const mostDeflated = 1032
 //	fit, test := data.Pairs(x.Unsqueeze(1).Cast(dtype.F32).Div(255), y, 64).Split(0.9)
 //
 // It takes a file with exactly as many bytes as its header says. Errors name the byte.
-func ReadIDX(path string) (tensor.Tensor, error) {
+func ReadIDX(path string) (t tensor.Tensor, err error) {
+	defer wrap.Error(&err, "data: read idx")
 	f, size, err := regular.OpenSized(path)
 	if err != nil {
-		return tensor.Tensor{}, fmt.Errorf("data: read idx: %w", err)
+		return t, err
 	}
 	defer f.Close()
-	t, err := readIDX(f, size)
-	if err != nil {
-		return tensor.Tensor{}, fmt.Errorf("data: read idx: %s: %w", visible.Line(filepath.Base(path)), err)
-	}
-	return t, nil
+	defer wrap.Error(&err, visible.Line(filepath.Base(path)))
+	return readIDX(f, size)
 }
 
 // readIDX reads a file of size bytes.
@@ -143,15 +141,8 @@ func swap(data []byte, size int) {
 
 // WriteIDX writes a tensor in the format of MNIST, compressed if the name ends in .gz: readers find the old
 // file or the whole new one. The format has u8, i8, i16, i32, f32 and f64; other types are errors.
-func WriteIDX(path string, t tensor.Tensor) error {
-	err := writeIDX(path, t)
-	if err != nil {
-		return fmt.Errorf("data: write idx: %s: %w", visible.Line(filepath.Base(path)), err)
-	}
-	return nil
-}
-
-func writeIDX(path string, t tensor.Tensor) error {
+func WriteIDX(path string, t tensor.Tensor) (err error) {
+	defer wrap.Error(&err, "data: write idx: "+visible.Line(filepath.Base(path)))
 	var b bytes.Buffer
 	for code, dt := range idxTypes {
 		if dt == t.DType() {
@@ -173,20 +164,10 @@ func writeIDX(path string, t tensor.Tensor) error {
 	}
 	swap(data, t.DType().Size())
 	return durable.WriteFile(path, func(w io.Writer) error {
-		write := func(w io.Writer) error {
-			if _, err := w.Write(b.Bytes()); err != nil {
-				return err
-			}
+		return packedTo(w, path, func(w io.Writer) error {
+			w.Write(b.Bytes()) // whose error the next one returns, too
 			_, err := w.Write(data)
 			return err
-		}
-		if !strings.HasSuffix(path, ".gz") {
-			return write(w)
-		}
-		z := gzip.NewWriter(w)
-		if err := write(z); err != nil {
-			return err
-		}
-		return z.Close()
+		})
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // Images says how pictures become tensors. The zero Images makes f32 [C H W] from 0 to 1.
@@ -32,16 +33,13 @@ func ReadImage(path string) (tensor.Tensor, error) { return Images{}.Read(path) 
 // channels than the picture has, its opacity is left out. Scaling weighs the pixels around a place by their
 // distance, and takes in more of them where the picture shrinks, as PyTorch's antialias does. The turn that a
 // camera notes beside the picture (EXIF) is not made.
-func (o Images) Read(path string) (tensor.Tensor, error) {
-	var t tensor.Tensor
+func (o Images) Read(path string) (t tensor.Tensor, err error) {
+	defer wrap.Error(&err, "data: read image")
 	p, err := o.picture(path)
 	if err == nil {
 		err = tensor.Try(func() { t = o.tensor([]*picture{p}).Squeeze(0) })
 	}
-	if err != nil {
-		return tensor.Tensor{}, fmt.Errorf("data: read image: %w", err)
-	}
-	return t, nil
+	return t, err
 }
 
 func (o Images) check() error {
@@ -134,15 +132,8 @@ var imageEndings = []string{".png", ".jpg", ".jpeg"}
 // Targets are i64, the numbers of the classes in the order of their names, Examples.Classes. Hidden files and
 // folders are left out. Pictures are read when their batch is taken: put data.Ahead around it. The
 // fingerprint reads all files once.
-func (o Images) Folder(dir string, batch int) (*Examples, error) {
-	e, err := o.folder(dir, batch)
-	if err != nil {
-		return nil, fmt.Errorf("data: images: %w", err)
-	}
-	return e, nil
-}
-
-func (o Images) folder(dir string, batch int) (*Examples, error) {
+func (o Images) Folder(dir string, batch int) (e *Examples, err error) {
+	defer wrap.Error(&err, "data: images")
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -152,22 +143,14 @@ func (o Images) folder(dir string, batch int) (*Examples, error) {
 	o.Channels = cmp.Or(o.Channels, 3)
 	f := files{images: o, dir: dir}
 	var classes []string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		name, hidden := entry.Name(), strings.HasPrefix(entry.Name(), ".")
+	err = walk(dir, func(path string, entry fs.DirEntry) error {
 		inside, err := filepath.Rel(dir, path)
-		if err != nil {
+		switch top := !strings.ContainsRune(inside, filepath.Separator); {
+		case err != nil || path == dir:
 			return err
-		}
-		top := !strings.ContainsRune(inside, filepath.Separator)
-		switch {
-		case entry.IsDir() && hidden:
-			return fs.SkipDir
 		case entry.IsDir() && top:
-			classes = append(classes, name)
-		case !entry.IsDir() && !hidden && !top && isImage(name):
+			classes = append(classes, entry.Name())
+		case !entry.IsDir() && !top && slices.Contains(imageEndings, strings.ToLower(filepath.Ext(inside))):
 			f.paths, f.classes = append(f.paths, inside), append(f.classes, len(classes)-1)
 		}
 		return nil
@@ -189,8 +172,4 @@ func (o Images) folder(dir string, batch int) (*Examples, error) {
 	}
 	f.height, f.width = first.height, first.width
 	return &Examples{Classes: classes, rows: f, batch: batch}, nil
-}
-
-func isImage(name string) bool {
-	return slices.Contains(imageEndings, strings.ToLower(filepath.Ext(name)))
 }

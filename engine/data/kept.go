@@ -42,7 +42,7 @@ func (o Tokens) kept(ctx context.Context, d *Dataset) (*Sequences, error) {
 		return nil, err
 	}
 	path := filepath.Join(o.Cache, keptPrefix+key+keptEnding)
-	if s, err := loadSequences(path, nil); err == nil && s.Kind == d.Kind && s.whole {
+	if s, err := LoadSequences(path, nil); err == nil && s.Kind == d.Kind && s.whole {
 		s.tokenizer, s.Kept = o.Tokenizer, true
 		now := time.Now()
 		_ = os.Chtimes(path, now, now) // it was used last; a file of another user stays as old as it is

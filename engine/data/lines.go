@@ -256,10 +256,6 @@ type csvRows struct {
 	names []string
 }
 
-func newCSVRows(r io.Reader) *csvRows {
-	return &csvRows{r: r, l: csv.Lexer{Dialect: csv.Dialect{Comma: ','}, Line: 1}}
-}
-
 func (c *csvRows) next() (row, error) {
 	values, line, err := c.read()
 	if err == nil && c.names == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // storedKind is the metadata that tells files of sequences.
@@ -23,7 +24,8 @@ const storedKind = "mcs sequences 1"
 // Save writes the sequences as a safetensors file, so that LoadSequences finds them without the work of the
 // tokenizer: tokens i32 (−1 − token where it does not count), ends i64 and, for preferences, the chosen ones
 // before the rejected. Readers find the old file or the whole new one.
-func (s *Sequences) Save(path string) error {
+func (s *Sequences) Save(path string) (err error) {
+	defer wrap.Error(&err, "data: sequences")
 	tokens, ends := make([]int32, 0, s.Tokens()), make([]int64, 0, len(s.list)*s.ways())
 	for _, i := range s.list {
 		for way := range s.ways() {
@@ -33,31 +35,20 @@ func (s *Sequences) Save(path string) error {
 	}
 	about, err := json.Marshal(map[string]int{"records": s.Records, "empty": s.Empty, "cut": s.Cut, "cut tokens": s.CutTokens, "rewritten": s.Rewritten, "skipped": s.Skipped.Count})
 	if err != nil {
-		return fmt.Errorf("data: sequences: %w", err)
+		return err
 	}
 	skipped := ""
 	if s.Skipped.First != nil {
 		skipped = s.Skipped.First.Error()
 	}
-	err = safetensors.Save(path, map[string]tensor.Tensor{"tokens": tensor.From(tokens, len(tokens)), "ends": tensor.From(ends, len(ends))},
+	return safetensors.Save(path, map[string]tensor.Tensor{"tokens": tensor.From(tokens, len(tokens)), "ends": tensor.From(ends, len(ends))},
 		map[string]string{"format": storedKind, "kind": string(s.Kind), "about": string(about), "skipped": skipped, "check": s.checksum(string(about), skipped)})
-	if err != nil {
-		return fmt.Errorf("data: sequences: %w", err)
-	}
-	return nil
 }
 
 // LoadSequences reads what Save wrote. The model is for Show; it may be nil, tokens are shown as bytes then.
 // A token that its tokenizer lacks is an error.
-func LoadSequences(path string, model Speaker) (*Sequences, error) {
-	s, err := loadSequences(path, model)
-	if err != nil {
-		return nil, fmt.Errorf("data: sequences: %s: %w", visible.Line(filepath.Base(path)), err)
-	}
-	return s, nil
-}
-
-func loadSequences(path string, model Speaker) (*Sequences, error) {
+func LoadSequences(path string, model Speaker) (s *Sequences, err error) {
+	defer wrap.Error(&err, "data: sequences: "+visible.Line(filepath.Base(path)))
 	all, about, err := safetensors.Load(path)
 	if err != nil {
 		return nil, err
@@ -66,7 +57,7 @@ func loadSequences(path string, model Speaker) (*Sequences, error) {
 	if about["format"] != storedKind || !slices.Equal(names, []string{"ends", "tokens"}) {
 		return nil, fmt.Errorf("got a file of format %q with %.60q, want one that Sequences.Save wrote", about["format"], names)
 	}
-	s := &Sequences{Kind: Kind(about["kind"]), store: &store{}}
+	s = &Sequences{Kind: Kind(about["kind"]), store: &store{}}
 	if !slices.Contains(kinds, s.Kind) {
 		return nil, fmt.Errorf("got sequences of kind %.40q", about["kind"])
 	}

@@ -10,10 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcs-notebook/mcs/engine/data/internal/arrow"
-	"github.com/mcs-notebook/mcs/engine/data/internal/parquet"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // ReadTable reads a table by the ending of its name: .csv, .tsv (tabs), .jsonl, .ndjson, .json, .parquet,
@@ -22,7 +21,7 @@ import (
 // Of JSON each object is a row; of its fields, and of columns in Parquet and Arrow, lists and objects are
 // texts in JSON.
 func ReadTable(path string) (*Table, error) {
-	switch format := tableFormat(path); format {
+	switch format := endingOf(path, tableFormats); format {
 	case ".csv":
 		return CSV{}.Read(path)
 	case ".tsv":
@@ -30,28 +29,11 @@ func ReadTable(path string) (*Table, error) {
 	case "":
 		return nil, fmt.Errorf("data: read table: %s ends in none of %s", path, strings.Join(tableFormats, ", "))
 	default:
-		t, err := readRows(path, format)
-		if err != nil {
-			return nil, fmt.Errorf("data: read table: %w", err)
-		}
-		t.origin = &origin{file: visible.Line(filepath.Base(path))}
-		return t, nil
+		return readRows(path, format)
 	}
 }
 
 var tableFormats = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow", ".feather"}
-
-// tableFormat is the ending that says how a table is written, or "".
-func tableFormat(path string) string {
-	name := strings.ToLower(path)
-	format := filepath.Ext(strings.TrimSuffix(name, ".gz"))
-	for _, f := range tableFormats {
-		if f == format && !(strings.HasSuffix(name, ".gz") && (byColumns(f) || f == ".feather")) {
-			return f
-		}
-	}
-	return ""
-}
 
 // A plainFile is a file that can be read at any place.
 type plainFile interface {
@@ -85,38 +67,37 @@ type unpacked struct{ *bytes.Reader }
 func (unpacked) Close() error { return nil }
 
 // readRows reads a file of objects or of columns.
-func readRows(path, format string) (*Table, error) {
+func readRows(path, format string) (t *Table, err error) {
+	defer wrap.Error(&err, "data: read table")
 	f, size, err := openPlain(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	name := visible.Line(filepath.Base(path))
-	var t *Table
-	switch format {
-	case ".parquet":
-		var r *parquet.Reader
-		if r, err = parquet.Open(f, size, nil); err == nil {
+	name, colon := visible.Line(filepath.Base(path)), ": "
+	if byColumns(format) {
+		var r columnFile
+		if r, err = openColumns(f, format, size, nil); err == nil {
 			t, err = ofColumns(r)
 		}
-	case ".arrow", ".feather":
-		var r *arrow.Reader
-		if r, err = arrow.Open(f, size, nil); err == nil {
-			t, err = ofColumns(r)
-		}
-	default:
+	} else {
 		plain := bufio.NewReader(io.NewSectionReader(f, 0, size))
-		if mark, _ := plain.Peek(3); string(mark) == "\ufeff" {
-			plain.Discard(3)
-		}
-		if t, err = ofObjects(newJSONRows(plain)); err != nil {
-			return nil, fmt.Errorf("%s:%w", name, err)
-		}
+		skipMark(plain)
+		colon = ":" // a line's number follows
+		t, err = ofObjects(newJSONRows(plain))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s%s%w", name, colon, err)
 	}
+	t.origin = &origin{file: name}
 	return t, nil
+}
+
+// skipMark leaves the mark out with which a text in UTF-8 may begin.
+func skipMark(b *bufio.Reader) {
+	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
+		b.Discard(3)
+	}
 }
 
 // ofColumns reads all rows of a file that keeps its values by columns.

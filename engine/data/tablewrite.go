@@ -16,33 +16,29 @@ import (
 	"github.com/mcs-notebook/mcs/engine/data/internal/parquet"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // Write writes the table by the ending of the name, as ReadTable reads it: .csv, .tsv, .jsonl, .ndjson, .json
 // (an object in each line, too), .parquet (compressed by snappy), .arrow or .feather; all but the last three
 // also with .gz. Times have no zone there. A missing value is "" in CSV, so that an empty text is read as
 // missing, too, and left out of objects. Readers find the old file or the whole new one.
-func (t *Table) Write(path string) error {
+func (t *Table) Write(path string) (err error) {
+	defer wrap.Error(&err, "data: write table")
 	write := map[string]func(io.Writer) error{
 		".csv": t.csvTo(','), ".tsv": t.csvTo('\t'),
 		".jsonl": t.jsonTo, ".ndjson": t.jsonTo, ".json": t.jsonTo,
 		".parquet": func(w io.Writer) error { return parquet.Write(w, t.written(), t.rows) },
 		".arrow":   func(w io.Writer) error { return arrow.Write(w, t.written(), t.rows) },
 		".feather": func(w io.Writer) error { return arrow.Write(w, t.written(), t.rows) },
-	}[tableFormat(path)]
-	var err error
+	}[endingOf(path, tableFormats)]
 	switch {
 	case write == nil:
-		err = fmt.Errorf("%s ends in none of %s", path, strings.Join(tableFormats, ", "))
+		return fmt.Errorf("%s ends in none of %s", path, strings.Join(tableFormats, ", "))
 	case len(t.columns) == 0:
-		err = errors.New("the table has no columns")
-	default:
-		err = durable.WriteFile(path, func(w io.Writer) error { return packedTo(w, path, write) })
+		return errors.New("the table has no columns")
 	}
-	if err != nil {
-		return fmt.Errorf("data: write table: %w", err)
-	}
-	return nil
+	return durable.WriteFile(path, func(w io.Writer) error { return packedTo(w, path, write) })
 }
 
 // packedTo writes by way of a buffer, and compresses for a name that ends in .gz.
@@ -66,21 +62,9 @@ func packedTo(w io.Writer, path string, write func(io.Writer) error) error {
 func (t *Table) written() (list []columns.Written) {
 	for i := range t.columns {
 		c := &t.columns[i]
-		w := columns.Written{Name: c.name, Time: c.values.kind() == "time", Single: c.dtype == dtype.F32}
+		w := columns.Written{Name: c.name, Values: c.values.all(), Time: c.values.kind() == "time", Single: c.dtype == dtype.F32}
 		if c.lacking() > 0 {
 			w.Missing = c.missing
-		}
-		switch v := c.values.(type) {
-		case vector[bool]:
-			w.Values = v.v
-		case vector[int64]:
-			w.Values = v.v
-		case vector[uint64]:
-			w.Values = v.v
-		case vector[float64]:
-			w.Values = v.v
-		case vector[string]:
-			w.Values = v.v
 		}
 		list = append(list, w)
 	}

@@ -46,15 +46,8 @@ func ReadText(path string, extensions ...string) (string, error) {
 func ReadTextExcept(path string, except []string, extensions ...string) (string, error) {
 	var b strings.Builder
 	files := 0
-	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		hidden := file != path && strings.HasPrefix(entry.Name(), ".")
-		switch {
-		case entry.IsDir() && hidden:
-			return fs.SkipDir
-		case entry.IsDir() || hidden || !wanted(entry, except, extensions):
+	err := walk(path, func(file string, entry fs.DirEntry) error {
+		if !wanted(entry, except, extensions) {
 			return nil
 		}
 		text, err := readOne(file, int64(maxText-b.Len()))
@@ -74,6 +67,22 @@ func ReadTextExcept(path string, except []string, extensions ...string) (string,
 		return "", fmt.Errorf("data: read text: %s: no text file%s", path, ending(extensions))
 	}
 	return b.String(), nil
+}
+
+// walk calls f with files and folders from path on, but for hidden ones below it and what is in these.
+func walk(path string, f func(file string, entry fs.DirEntry) error) error {
+	return filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		hidden := file != path && strings.HasPrefix(filepath.Base(file), ".")
+		switch {
+		case err != nil:
+			return err
+		case hidden && entry.IsDir():
+			return fs.SkipDir
+		case hidden:
+			return nil
+		}
+		return f(file, entry)
+	})
 }
 
 func wanted(entry fs.DirEntry, except, extensions []string) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/tokenizer"
 	"github.com/mcs-notebook/mcs/internal/units"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // A Speaker is a model that knows how it turns text into tokens: *llm.Model.
@@ -91,17 +92,9 @@ func (o Tokens) asked(d *Dataset) (Tokens, error) {
 
 // Of turns a dataset into sequences, with all processors, until ctx is done. It keeps the tokens in memory, 4
 // bytes each, and not the texts.
-func (o Tokens) Of(ctx context.Context, d *Dataset) (*Sequences, error) {
-	s, err := o.of(ctx, d)
-	if err != nil {
-		return nil, fmt.Errorf("data: tokens: %w", err)
-	}
-	return s, nil
-}
-
-func (o Tokens) of(ctx context.Context, d *Dataset) (*Sequences, error) {
-	o, err := o.asked(d)
-	if err != nil {
+func (o Tokens) Of(ctx context.Context, d *Dataset) (s *Sequences, err error) {
+	defer wrap.Error(&err, "data: tokens")
+	if o, err = o.asked(d); err != nil {
 		return nil, err
 	}
 	if err := o.check(d); err != nil {
@@ -118,7 +111,9 @@ func (o Tokens) make(ctx context.Context, d *Dataset) (*Sequences, error) {
 	s := &Sequences{Kind: d.Kind, store: &store{}, tokenizer: o.Tokenizer}
 	block := make([]Record, 0, 256)
 	flush := func() error {
-		for i, e := range o.encodeAll(block) {
+		list := make([]tokenized, len(block))
+		spread(len(block), func(i int) { list[i] = o.encode(block[i]) })
+		for i, e := range list {
 			if e.err == nil {
 				s.add(e, block[i])
 				continue
@@ -179,13 +174,6 @@ type tokenized struct {
 	cut       int // tokens that were too many
 	rewritten int // those that the template writes in another way later
 	err       error
-}
-
-// encodeAll encodes records by several goroutines.
-func (o Tokens) encodeAll(block []Record) []tokenized {
-	list := make([]tokenized, len(block))
-	spread(len(block), func(i int) { list[i] = o.encode(block[i]) })
-	return list
 }
 
 func (o Tokens) encode(r Record) (e tokenized) {

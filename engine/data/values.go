@@ -48,15 +48,7 @@ func shown(dt dtype.Type) dtype.Type {
 func (t *Table) vector(c *column, dt dtype.Type) tensor.Tensor {
 	t.numbers(c)
 	t.complete(c)
-	switch v := c.values.(type) {
-	case vector[bool]:
-		return tensor.FromAs(dt, v.v, len(v.v))
-	case vector[int64]:
-		return tensor.FromAs(dt, v.v, len(v.v))
-	case vector[uint64]:
-		return tensor.FromAs(dt, v.v, len(v.v))
-	}
-	return tensor.FromAs(dt, c.values.(vector[float64]).v, c.len())
+	return tensor.FromAs(dt, c.values.all(), c.len())
 }
 
 // numbers panics if a column has none.
@@ -241,7 +233,12 @@ func TableOf(rows any, names ...string) *Table {
 		}
 		b := builderOf(f.Type)
 		for i := range v.Len() {
-			x, err := plainField(v.Index(i), f.Index)
+			field, err := v.Index(i).FieldByIndexErr(f.Index)
+			if err != nil { // that of an embedded struct that is not there
+				b.add(nil)
+				continue
+			}
+			x, err := plain(field.Interface())
 			if err != nil {
 				t.fail("row %d: field %s: %v", i, f.Name, err)
 			}
@@ -256,13 +253,4 @@ func TableOf(rows any, names ...string) *Table {
 		t.columns[i].name = name
 	}
 	return t
-}
-
-// plainField is a field as builders take it; nil, if it is that of an embedded struct that is not there.
-func plainField(row reflect.Value, index []int) (any, error) {
-	f, err := row.FieldByIndexErr(index)
-	if err != nil {
-		return nil, nil
-	}
-	return plain(f.Interface())
 }

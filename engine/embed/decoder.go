@@ -12,10 +12,7 @@ import (
 
 // A Decoder is a language model as a body (Qwen3-Embedding, EmbeddingGemma): the vectors that its output
 // matrix would get. Its layers have the names of a folder without one: "layers.0.self_attn.q_proj".
-type Decoder struct {
-	Model  *llm.Model
-	stored []string // the names of the weights that it was read with
-}
+type Decoder struct{ Model *llm.Model }
 
 // readDecoder reads the decoder of a folder.
 func readDecoder(ctx context.Context, dir string) (*Decoder, error) {
@@ -23,11 +20,7 @@ func readDecoder(ctx context.Context, dir string) (*Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Decoder{Model: m}
-	for _, p := range nn.Params(d) {
-		d.stored = append(d.stored, p.Name)
-	}
-	return d, nil
+	return &Decoder{m}, nil
 }
 
 // Vectors maps tokens, integers [B T], to [B T width]: see [llm.Model.Vectors].

@@ -62,6 +62,7 @@ type Model struct {
 	Lower     bool                 // texts are taken in lower case
 
 	files      map[string][]byte // what Load found beside the weights, by path
+	stored     []string          // the names of the body's weights that it has read
 	bodyPath   string            // the folders of the weights within that of the model
 	densePaths []string
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -50,8 +51,9 @@ func (m *Model) EncodeAs(ctx context.Context, prompt string, texts ...string) (t
 		}
 	}
 	var all tensor.Tensor
-	err := tensor.Try(func() {
-		tensor.Within(device.On(ctx, nn.Device(m)), func() { all = m.encode(ctx, list) })
+	err := access.Try(device.On(ctx, nn.Device(m)), func() error {
+		all = m.encode(ctx, list)
+		return nil
 	})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

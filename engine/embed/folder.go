@@ -11,11 +11,12 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
-	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/tokenizer"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 const (
@@ -41,17 +42,17 @@ func Load(ctx context.Context, dir string) (*Model, error) {
 	return (&loader{ctx: ctx, dir: dir}).model()
 }
 
-func (l *loader) model() (m *Model, err error) {
-	failed := tensor.Try(func() {
-		tensor.Within(l.ctx, func() { m, err = l.load() })
-	})
-	if err == nil {
-		err = failed
+func (l *loader) model() (*Model, error) {
+	if err := l.try(l.load); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("embed: %w", err)
-	}
-	return m, nil
+	return &l.m, nil
+}
+
+// try calls what reads the folder.
+func (l *loader) try(read func() error) (err error) {
+	defer wrap.Error(&err, "embed")
+	return access.Try(l.ctx, read)
 }
 
 // A loader reads one folder.
@@ -93,16 +94,16 @@ type module struct {
 	Type string `json:"type"`
 }
 
-func (l *loader) load() (*Model, error) {
+func (l *loader) load() error {
 	if err := pretrained.Missing(l.dir); err != nil {
-		return nil, err
+		return err
 	}
 	if strings.HasSuffix(l.dir, ".gguf") {
 		return l.gguf()
 	}
 	list, err := l.modules()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, m := range list {
 		kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]
@@ -111,32 +112,33 @@ func (l *loader) load() (*Model, error) {
 			"Dropout": func(string) error { return nil },
 		}[kind]
 		if read == nil {
-			return nil, fmt.Errorf("%s: modules of type %q are not read", filepath.Join(l.dir, modulesFile), m.Type)
+			return fmt.Errorf("%s: modules of type %q are not read", filepath.Join(l.dir, modulesFile), m.Type)
 		}
 		first := kind == "Transformer" || kind == "StaticEmbedding"
 		if first != (l.m.Body == nil) {
-			return nil, fmt.Errorf("%s: got a module of type %q in a wrong place", filepath.Join(l.dir, modulesFile), m.Type)
+			return fmt.Errorf("%s: got a module of type %q in a wrong place", filepath.Join(l.dir, modulesFile), m.Type)
 		}
 		if err := read(m.Path); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if len(l.m.Pooling) == 0 {
 		l.m.Pooling = []Pooling{Mean}
 	}
 	if err := l.prompts(); err != nil {
-		return nil, err
+		return err
 	}
 	if l.tasks.names == nil && l.tasks.wanted != "" {
-		return nil, fmt.Errorf("%s: got the task %q, want none: the model's weights have no adapters", l.dir, l.tasks.wanted)
+		return fmt.Errorf("%s: got the task %q, want none: the model's weights have no adapters", l.dir, l.tasks.wanted)
 	}
 	if e, ok := l.m.Body.(*Encoder); ok && l.tasks.names != nil {
 		if err := l.tasks.alone(&l.m, e.Config); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	nn.SetNames(&l.m)
-	return &l.m, nil
+	l.m.stored = namesOf(l.m.Body)
+	return nil
 }
 
 // modules reads modules.json, or says what a folder without one has.

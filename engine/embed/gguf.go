@@ -17,25 +17,25 @@ var pooled = map[uint32]Pooling{1: Mean, 2: First, 3: Last}
 var dense = []string{"dense_2", "dense_3"}
 
 // gguf reads the decoder of a GGUF file, whose vectors have length 1, as llama.cpp's.
-func (l *loader) gguf() (*Model, error) {
+func (l *loader) gguf() error {
 	f, err := gguf.Open(l.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	said, err := f.Metadata()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	key := fmt.Sprintf("%v.pooling_type", said["general.architecture"])
 	number, _ := said[key].(uint32)
 	pooling, ok := pooled[number]
 	if !ok {
-		return nil, fmt.Errorf("%s: %s: got %v, want 1 (mean), 2 (cls) or 3 (last): the file has no vectors of texts", l.dir, key, said[key])
+		return fmt.Errorf("%s: %s: got %v, want 1 (mean), 2 (cls) or 3 (last): the file has no vectors of texts", l.dir, key, said[key])
 	}
 	d, err := readDecoder(l.ctx, l.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.m.Body, l.m.Tokenizer, l.m.Pooling, l.m.Normalize = d, d.Model.Tokenizer, []Pooling{pooling}, true
 	for _, name := range dense {
@@ -44,16 +44,16 @@ func (l *loader) gguf() (*Model, error) {
 			break
 		}
 		if len(info.Shape) != 2 || info.Shape[1] != l.m.Width() {
-			return nil, fmt.Errorf("%s: tensor %q: got %v, want a matrix whose rows have %d numbers", l.dir, info.Name, info.Shape, l.m.Width())
+			return fmt.Errorf("%s: tensor %q: got %v, want a matrix whose rows have %d numbers", l.dir, info.Name, info.Shape, l.m.Width())
 		}
 		w, err := f.Tensor(info.Name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		l.m.Dense = append(l.m.Dense, &Dense{Layer: &nn.Linear{Weight: w.Transpose().Eval().Param()}, out: info.Shape[0]})
 	}
 	nn.SetNames(&l.m)
-	return &l.m, nil
+	return nil
 }
 
 // SaveGGUF writes the decoder of a model as a GGUF file, as [llm.SaveGGUF] does, which says how it pools: by

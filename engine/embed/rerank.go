@@ -10,11 +10,12 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
-	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // A Reranker says how well documents answer a query. It reads both at once, so it is better than a comparison
@@ -82,17 +83,16 @@ func (r *Reranker) Scores(ctx context.Context, query string, documents ...string
 		}
 	}
 	var all []float32
-	err := tensor.Try(func() {
-		tensor.Within(device.On(ctx, nn.Device(r)), func() {
-			all = batches(ctx, texts, r.Model.room(), 1, func(at []int, count, length int) tensor.Tensor {
-				to := nn.Device(r)
-				y := r.Forward(chosen(texts, at, count, length).To(to), chosen(kinds, at, count, length).Maximum(0).To(to))
-				if !r.Raw {
-					y = y.Sigmoid()
-				}
-				return y
-			})
+	err := access.Try(device.On(ctx, nn.Device(r)), func() error {
+		all = batches(ctx, texts, r.Model.room(), 1, func(at []int, count, length int) tensor.Tensor {
+			to := nn.Device(r)
+			y := r.Forward(chosen(texts, at, count, length).To(to), chosen(kinds, at, count, length).Maximum(0).To(to))
+			if !r.Raw {
+				y = y.Sigmoid()
+			}
+			return y
 		})
+		return nil
 	})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -201,41 +201,12 @@ func (r *Reranker) Members() []nn.Member {
 // SaveReranker writes a reranker as a folder like the one that it came from, with its weights as they are
 // now. A model with other weights than that had, those of adapters for example, is an error: merge or remove
 // an adapter first. Readers find the old folder or the whole new one.
-func SaveReranker(dir string, r *Reranker) error {
-	if err := r.save(dir); err != nil {
-		return fmt.Errorf("embed: %w", err)
-	}
-	return nil
-}
-
-func (r *Reranker) save(dir string) error {
-	list := nn.Params(r)
-	for _, p := range list {
-		if !slices.Contains(r.stored, p.Name) || p.Fixed() {
-			return fmt.Errorf("weight %s has no place in a folder of this family: lora.Remove(model) takes adapters out, and what is merged stays", p.Name)
-		}
-	}
-	if len(list) != len(r.stored) {
-		return fmt.Errorf("got %d weights, want %d", len(list), len(r.stored))
-	}
-	f, err := durable.NewFolder(dir)
-	if err != nil {
+func SaveReranker(dir string, r *Reranker) (err error) {
+	defer wrap.Error(&err, "embed")
+	if err := whole(r, r.stored); err != nil {
 		return err
 	}
-	defer f.Drop()
-	content, err := r.Model.content(list[0].Value().DType())
-	if err != nil {
-		return err
-	}
-	for name, text := range content {
-		if err := writeBytes(f, name, text); err != nil {
-			return err
-		}
-	}
-	if err := writeWeights(f, "", r); err != nil {
-		return err
-	}
-	return f.Commit()
+	return r.Model.write(dir, map[string]nn.Module{"": r})
 }
 
 // String says what the model is.
@@ -267,26 +238,22 @@ func (a *answers) forward(x tensor.Tensor) tensor.Tensor {
 // that answers yes or no (Qwen3-Reranker), which is asked as that one is. Scores are probabilities unless the
 // folder says that they are not (activation_fn). LoadReranker stops when ctx is done.
 func LoadReranker(ctx context.Context, dir string) (*Reranker, error) {
-	var r *Reranker
-	var err error
-	failed := tensor.Try(func() {
-		tensor.Within(ctx, func() { r, err = (&loader{ctx: ctx, dir: dir}).reranker() })
-	})
-	if err = cmp.Or(failed, err); err != nil {
-		return nil, fmt.Errorf("embed: %w", err)
+	l := &loader{ctx: ctx, dir: dir}
+	r := &Reranker{Model: &l.m}
+	if err := l.try(func() error { return l.reranker(r) }); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
-func (l *loader) reranker() (*Reranker, error) {
+func (l *loader) reranker(r *Reranker) error {
 	if err := pretrained.Missing(l.dir); err != nil {
-		return nil, err
+		return err
 	}
 	s, err := l.config("")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &Reranker{Model: &l.m}
 	var labels map[string]string
 	s.Read("id2label", &labels, "an object of strings")
 	class := strings.Join(s.Texts("architectures"), " ")
@@ -299,7 +266,7 @@ func (l *loader) reranker() (*Reranker, error) {
 		act = own.Text("activation_fn", act)
 	}
 	if own, err := l.settings(promptsFile); err != nil {
-		return nil, err
+		return err
 	} else if own != nil {
 		act = own.Text("activation_fn", act)
 	}
@@ -311,7 +278,7 @@ func (l *loader) reranker() (*Reranker, error) {
 		s.Fail("activation_fn", "got %q, want Sigmoid or Identity", act)
 	}
 	if s.Err() != nil {
-		return nil, s.Err()
+		return s.Err()
 	}
 	if asked {
 		err = l.asked(r)
@@ -322,13 +289,11 @@ func (l *loader) reranker() (*Reranker, error) {
 		err = l.texts("")
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	nn.SetNames(r)
-	for _, p := range nn.Params(r) {
-		r.stored = append(r.stored, p.Name)
-	}
-	return r, nil
+	r.stored = namesOf(r)
+	return nil
 }
 
 // asked reads a language model that answers.
@@ -342,7 +307,7 @@ func (l *loader) asked(r *Reranker) error {
 	if m.Head == nil && !tied || m.Head != nil && !own {
 		return fmt.Errorf("%s: the output matrix is in codes, want one in numbers", l.dir)
 	}
-	l.m.Body, l.m.Tokenizer = &Decoder{Model: m}, m.Tokenizer
+	l.m.Body, l.m.Tokenizer = &Decoder{m}, m.Tokenizer
 	if m.Tokenizer == nil {
 		return fmt.Errorf("%s: no tokenizer", l.dir)
 	}

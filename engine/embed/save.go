@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 const promptsFile = "config_sentence_transformers.json"
@@ -23,14 +25,8 @@ const promptsFile = "config_sentence_transformers.json"
 // out. A model with weights that such a folder has no place for, those of adapters for example, is an error:
 // merge or remove an adapter first. So is a model of New, whose tokenizer has no file. Readers find the old
 // folder or the whole new one.
-func Save(dir string, m *Model) error {
-	if err := save(dir, m); err != nil {
-		return fmt.Errorf("embed: %w", err)
-	}
-	return nil
-}
-
-func save(dir string, m *Model) error {
+func Save(dir string, m *Model) (err error) {
+	defer wrap.Error(&err, "embed")
 	if m.files == nil {
 		return errors.New("the model did not come from a folder, whose files it needs")
 	}
@@ -40,6 +36,15 @@ func save(dir string, m *Model) error {
 	if len(m.Dense) != len(m.densePaths) {
 		return fmt.Errorf("got %d dense layers, and the folder had %d", len(m.Dense), len(m.densePaths))
 	}
+	parts := map[string]nn.Module{m.bodyPath: m.Body}
+	for i, d := range m.Dense {
+		parts[m.densePaths[i]] = d
+	}
+	return m.write(dir, parts)
+}
+
+// write writes the folder of a model, with the weights of parts by their folders in it.
+func (m *Model) write(dir string, parts map[string]nn.Module) error {
 	f, err := durable.NewFolder(dir)
 	if err != nil {
 		return err
@@ -54,11 +59,8 @@ func save(dir string, m *Model) error {
 			return err
 		}
 	}
-	if err := writeWeights(f, m.bodyPath, m.Body); err != nil {
-		return err
-	}
-	for i, d := range m.Dense {
-		if err := writeWeights(f, m.densePaths[i], d); err != nil {
+	for at, part := range parts {
+		if err := writeWeights(f, at, part); err != nil {
 			return err
 		}
 	}
@@ -96,17 +98,6 @@ func (m *Model) content(dt dtype.Type) (map[string][]byte, error) {
 
 // whole says whether the weights are exactly those of such a model.
 func (m *Model) whole() error {
-	want := names{}
-	switch b := m.Body.(type) {
-	case *Encoder:
-		build(b.Config, want)
-	case *Decoder:
-		for _, name := range b.stored {
-			want[name] = true
-		}
-	default:
-		want["embedding.weight"] = true
-	}
 	if _, table := m.Body.(*Table); table && m.files[path.Join(m.bodyPath, configFile)] != nil {
 		return errors.New("tables of model2vec are not written")
 	}
@@ -115,37 +106,29 @@ func (m *Model) whole() error {
 			return fmt.Errorf("a dense layer is %T: lora.Remove(model) takes adapters out, and what is merged stays", d.Layer)
 		}
 	}
-	list := nn.Params(m.Body)
+	return whole(m.Body, m.stored)
+}
+
+// whole says whether a module has the weights with which it was read, and no others.
+func whole(m nn.Module, stored []string) error {
+	list := nn.Params(m)
 	for _, p := range list {
-		if !want[p.Name] || p.Fixed() {
+		if !slices.Contains(stored, p.Name) || p.Fixed() {
 			return fmt.Errorf("weight %s has no place in a folder of this family: lora.Remove(model) takes adapters out, and what is merged stays", p.Name)
 		}
 	}
-	if len(list) != len(want) {
-		return fmt.Errorf("got %d weights, want %d", len(list), len(want))
+	if len(list) != len(stored) {
+		return fmt.Errorf("got %d weights, want %d", len(list), len(stored))
 	}
 	return nil
 }
 
-// names collects the paths of an encoder's weights instead of making them.
-type names map[string]bool
-
-func (n names) Linear(path string, _, _ int, bias bool) *nn.Linear {
-	n[path+".weight"] = true
-	if bias {
-		n[path+".bias"] = true
+// namesOf are the names of a module's weights.
+func namesOf(m nn.Module) (list []string) {
+	for _, p := range nn.Params(m) {
+		list = append(list, p.Name)
 	}
-	return nil
-}
-
-func (n names) Embedding(path string, _, _ int) *nn.Embedding {
-	n[path+".weight"] = true
-	return nil
-}
-
-func (n names) Vector(path string, _ int) tensor.Tensor {
-	n[path] = true
-	return tensor.Tensor{}
+	return list
 }
 
 // writeWeights writes the weights of a module as a file of a folder within f.

@@ -69,13 +69,13 @@ func (f *File) Has(key string) bool {
 
 // Value reads one of the metadata: a bool, a string, a number of the file's type (uint8 to int64, float32,
 // float64), a slice of those, or, for an array of arrays, a []any of slices.
-func (f *File) Value(key string) (any, error) {
+func (f *File) Value(key string) (v any, err error) {
 	p, ok := f.values[key]
 	if !ok {
 		return nil, fmt.Errorf("gguf: %s: no metadata %q among %d", f.name, key, len(f.keys))
 	}
-	h := newHeader(f.name, f.r, p.at, f.size)
-	return h.value(p.code, true, 0)
+	defer stopped(&err)
+	return newHeader(f.name, f.r, p.at, f.size).value(p.code, true, 0), nil
 }
 
 // Metadata reads all metadata, as [File.Value] does.
@@ -151,25 +151,13 @@ func (f *File) Expanded(name string, expand dtype.Type) (tensor.Tensor, error) {
 	k := kindBy(func(k kind) bool { return k.name == info.Type })
 	dt, err := dtype.Parse(strings.ToLower(info.Type))
 	if err != nil && k.decode == nil {
-		return tensor.Tensor{}, fmt.Errorf("gguf: %s: tensor %q has type %s, want one of %v", f.name, name, info.Type, readable())
+		return tensor.Tensor{}, fmt.Errorf("gguf: %s: tensor %q has type %s, want one of %v", f.name, name, info.Type, names(func(k kind) bool { return k.decode != nil || k.block == 1 }))
 	}
 	read := func(at int, to []byte) error { return f.read(name, to, info.begin+int64(at)) }
 	if k.decode != nil {
 		dt, read = expand, func(at int, to []byte) error { return f.expand(k, info, expand, at, to) }
 	}
-	var t tensor.Tensor
-	failed := tensor.Try(func() {
-		t, err = access.Filled(dt, info.Shape, read)
-		t.Named(name)
-	})
-	switch {
-	case failed != nil:
-		return tensor.Tensor{}, failed
-	case err != nil:
-		t.Free()
-		return tensor.Tensor{}, err
-	}
-	return t, nil
+	return access.Read(name, dt, info.Shape, read)
 }
 
 // expand decodes the blocks that become the bytes to of a tensor, from the byte number at on. Both lie at the
@@ -184,13 +172,12 @@ func (f *File) expand(k *kind, info Info, dt dtype.Type, at int, to []byte) erro
 	return nil
 }
 
-// readable are the names of the types that Tensor reads.
-func readable() []string {
-	var names []string
+// names are those of some types.
+func names(of func(kind) bool) (list []string) {
 	for _, k := range kinds {
-		if k.decode != nil || k.block == 1 {
-			names = append(names, k.name)
+		if of(k) {
+			list = append(list, k.name)
 		}
 	}
-	return names
+	return list
 }

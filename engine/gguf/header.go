@@ -32,239 +32,208 @@ func newHeader(name string, r io.ReaderAt, at, size int64) *header {
 	return &header{name: name, buf: bufio.NewReaderSize(io.NewSectionReader(r, at, size-at), 8<<10), at: at, size: size}
 }
 
-func (h *header) refuse(at int64, format string, args ...any) error {
-	return &FormatError{File: h.name, Offset: at, Msg: fmt.Sprintf(format, args...)}
+// A stop is the panic by which a header ends that cannot be read on, so that no step passes errors on.
+type stop struct{ error }
+
+// stopped makes the error that it is of a stop, where it is deferred.
+func stopped(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case stop:
+		*err = r.error
+	default:
+		panic(r)
+	}
 }
 
-// next returns the next n bytes, at most 8. They are good until the next call.
-func (h *header) next(n int, what string) ([]byte, error) {
-	if left := h.size - h.at; left < int64(n) {
-		return nil, h.refuse(h.at, "%s needs %d bytes, but only %d follow", what, n, left)
-	}
-	b, err := h.buf.Peek(n)
-	if err != nil {
-		return nil, h.broken(err)
-	}
-	h.buf.Discard(n)
-	h.at += int64(n)
-	return b, nil
+// refuse stops at a byte.
+func (h *header) refuse(at int64, format string, args ...any) {
+	panic(stop{&FormatError{File: h.name, Offset: at, Msg: fmt.Sprintf(format, args...)}})
 }
 
-func (h *header) broken(err error) error {
+// unless stops at an error of the file.
+func (h *header) unless(err error) {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF // the file became shorter meanwhile
 	}
-	return fmt.Errorf("gguf: %s: byte %d: %w", h.name, h.at, err)
+	if err != nil {
+		panic(stop{fmt.Errorf("gguf: %s: byte %d: %w", h.name, h.at, err)})
+	}
 }
 
-func (h *header) uint32(what string) (uint32, error) {
-	b, err := h.next(4, what)
-	if err != nil {
-		return 0, err
+// next returns the next n bytes, at most 8. They are good until the next call.
+func (h *header) next(n int, what string) []byte {
+	if left := h.size - h.at; left < int64(n) {
+		h.refuse(h.at, "%s needs %d bytes, but only %d follow", what, n, left)
 	}
-	return binary.LittleEndian.Uint32(b), nil
+	b, err := h.buf.Peek(n)
+	h.unless(err)
+	h.buf.Discard(n)
+	h.at += int64(n)
+	return b
 }
 
-func (h *header) uint64(what string) (uint64, error) {
-	b, err := h.next(8, what)
-	if err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(b), nil
-}
+func (h *header) uint32(what string) uint32 { return binary.LittleEndian.Uint32(h.next(4, what)) }
+
+func (h *header) uint64(what string) uint64 { return binary.LittleEndian.Uint64(h.next(8, what)) }
 
 // count reads how many things of at least so many bytes each follow.
-func (h *header) count(what string, each int64) (int64, error) {
+func (h *header) count(what string, each int64) int64 {
 	at := h.at
-	n, err := h.uint64(what)
-	if err != nil {
-		return 0, err
-	}
+	n := h.uint64(what)
 	if left := h.size - h.at; n > uint64(left/each) {
-		return 0, h.refuse(at, "%s is %d, but only %d bytes follow", what, n, left)
+		h.refuse(at, "%s is %d, but only %d bytes follow", what, n, left)
 	}
-	return int64(n), nil
+	return int64(n)
 }
 
 // text reads a string, or passes over it.
-func (h *header) text(what string, keep bool) (string, error) {
-	n, err := h.count(what+": its length", 1)
-	if err != nil {
-		return "", err
-	}
+func (h *header) text(what string, keep bool) string {
+	n := h.count(what+": its length", 1)
 	var b []byte
+	var err error
 	if keep {
 		b = make([]byte, n)
 		_, err = io.ReadFull(h.buf, b)
 	} else {
 		_, err = h.buf.Discard(int(n))
 	}
-	if err != nil {
-		return "", h.broken(err)
-	}
+	h.unless(err)
 	h.at += n
-	return string(b), nil
+	return string(b)
 }
 
 // label reads a key or a name.
-func (h *header) label(what string) (string, error) {
+func (h *header) label(what string) string {
 	at := h.at
 	if b, err := h.buf.Peek(8); err == nil && binary.LittleEndian.Uint64(b) > maxKey && h.size-h.at >= 8 {
-		return "", h.refuse(at, "%s has %d bytes, want at most %d", what, binary.LittleEndian.Uint64(b), maxKey)
+		h.refuse(at, "%s has %d bytes, want at most %d", what, binary.LittleEndian.Uint64(b), maxKey)
 	}
-	s, err := h.text(what, true)
-	if err == nil && (s == "" || !utf8.ValidString(s)) {
-		err = h.refuse(at, "%s is %q, want UTF-8 that is not empty", what, visible.Clip(s))
+	s := h.text(what, true)
+	if s == "" || !utf8.ValidString(s) {
+		h.refuse(at, "%s is %q, want UTF-8 that is not empty", what, visible.Clip(s))
 	}
-	return s, err
+	return s
 }
 
 // Read checks the header of the size bytes that r gives. The name is for errors.
 func Read(r io.ReaderAt, size int64, name string) (*File, error) {
-	h := newHeader(name, r, 0, size)
-	tensors, values, err := h.start()
-	if err != nil {
-		return nil, err
-	}
 	f := &File{name: name, r: r, size: size, values: map[string]place{}, byName: map[string]int{}}
-	alignment, err := h.metadata(f, int(values))
-	if err != nil {
+	if err := newHeader(name, r, 0, size).read(f); err != nil {
 		return nil, err
 	}
+	return f, nil
+}
+
+func (h *header) read(f *File) (err error) {
+	defer stopped(&err)
+	tensors, values := h.start()
+	alignment := h.metadata(f, int(values))
 	begin := int64(0) // in the data
 	for i := range int(tensors) {
 		at := h.at
-		t, offset, err := h.tensor(i)
-		if err != nil {
-			return nil, err
-		}
+		t, offset := h.tensor(i)
 		if _, twice := f.byName[t.Name]; twice {
-			return nil, h.refuse(at, "the name %q stands in the file twice", t.Name)
+			h.refuse(at, "the name %q stands in the file twice", t.Name)
 		}
 		if begin = pad(begin, alignment); offset != uint64(begin) {
-			return nil, h.refuse(at, "tensor %q: its offset is %d, want %d, where the tensor before ends", t.Name, offset, begin)
+			h.refuse(at, "tensor %q: its offset is %d, want %d, where the tensor before ends", t.Name, offset, begin)
 		}
-		if t.Bytes > size-begin {
-			return nil, h.refuse(at, "tensor %q: %s%v needs %d bytes, but the file has %d", t.Name, t.Type, t.Shape, t.Bytes, size)
+		if t.Bytes > h.size-begin {
+			h.refuse(at, "tensor %q: %s%v needs %d bytes, but the file has %d", t.Name, t.Type, t.Shape, t.Bytes, h.size)
 		}
 		t.begin = begin
 		begin += t.Bytes
 		f.byName[t.Name] = len(f.tensors)
 		f.tensors = append(f.tensors, t)
 	}
-	return f, h.data(f, begin, alignment)
+	h.data(f, begin, alignment)
+	return nil
 }
 
 // start reads up to the metadata: the numbers of tensors and of metadata.
-func (h *header) start() (tensors, values int64, err error) {
-	b, err := h.next(4, "the magic number")
-	if err != nil {
-		return 0, 0, err
+func (h *header) start() (tensors, values int64) {
+	if b := h.next(4, "the magic number"); string(b) != magic {
+		h.refuse(0, "got %q, want a file that starts with %s", b, magic)
 	}
-	if string(b) != magic {
-		return 0, 0, h.refuse(0, "got %q, want a file that starts with %s", b, magic)
-	}
-	version, err := h.uint32("the version")
-	switch {
-	case err != nil:
-		return 0, 0, err
-	case version == 2<<24 || version == 3<<24:
-		return 0, 0, h.refuse(4, "the file is big endian, want little endian")
-	case version != 2 && version != 3:
-		return 0, 0, h.refuse(4, "got version %d, want 2 or 3", version)
+	switch version := h.uint32("the version"); version {
+	case 2, 3:
+	case 2 << 24, 3 << 24:
+		h.refuse(4, "the file is big endian, want little endian")
+	default:
+		h.refuse(4, "got version %d, want 2 or 3", version)
 	}
 	const leastTensor, leastValue = 8 + 1 + 4 + 4 + 8, 8 + 1 + 4 + 1
-	if tensors, err = h.count("the number of tensors", leastTensor); err != nil {
-		return 0, 0, err
-	}
-	if values, err = h.count("the number of metadata", leastValue); err != nil {
-		return 0, 0, err
-	}
+	tensors = h.count("the number of tensors", leastTensor)
+	values = h.count("the number of metadata", leastValue)
 	if tensors > maxCount || values > maxCount {
-		return 0, 0, h.refuse(8, "got %d tensors and %d metadata, want at most %d", tensors, values, maxCount)
+		h.refuse(8, "got %d tensors and %d metadata, want at most %d", tensors, values, maxCount)
 	}
-	return tensors, values, nil
+	return tensors, values
 }
 
 // metadata notes where the values are, and returns the alignment.
-func (h *header) metadata(f *File, count int) (alignment int64, err error) {
+func (h *header) metadata(f *File, count int) (alignment int64) {
 	alignment = defaultAlignment
 	for i := range count {
 		at := h.at
-		key, err := h.label(fmt.Sprintf("key %d", i))
-		if err != nil {
-			return 0, err
-		}
+		key := h.label(fmt.Sprintf("key %d", i))
 		if f.Has(key) {
-			return 0, h.refuse(at, "the key %q stands in the file twice", key)
+			h.refuse(at, "the key %q stands in the file twice", key)
 		}
-		code, err := h.uint32("a value's type")
-		if err != nil {
-			return 0, err
-		}
+		code := h.uint32("a value's type")
 		f.keys = append(f.keys, key)
 		f.values[key] = place{code, h.at}
 		at = h.at
-		v, err := h.value(code, key == "general.alignment", 0)
-		if err != nil {
-			return 0, err
-		}
+		v := h.value(code, key == "general.alignment", 0)
 		if key == "general.alignment" {
 			n, ok := v.(uint32)
 			if !ok || bits.OnesCount32(n) != 1 {
-				return 0, h.refuse(at, "general.alignment is %T %v, want a power of two of type uint32", v, visible.Clip(fmt.Sprint(v)))
+				h.refuse(at, "general.alignment is %T %v, want a power of two of type uint32", v, visible.Clip(fmt.Sprint(v)))
 			}
 			alignment = int64(n)
 		}
 	}
-	return alignment, nil
+	return alignment
 }
 
 // tensor reads the description of the tensor of that number, and its offset in the data.
-func (h *header) tensor(i int) (t Info, offset uint64, err error) {
+func (h *header) tensor(i int) (t Info, offset uint64) {
 	at := h.at
-	if t.Name, err = h.label(fmt.Sprintf("the name of tensor %d", i)); err != nil {
-		return t, 0, err
-	}
-	rank, err := h.uint32("the number of dimensions")
-	if err != nil {
-		return t, 0, err
-	}
+	t.Name = h.label(fmt.Sprintf("the name of tensor %d", i))
+	rank := h.uint32("the number of dimensions")
 	if rank > maxRank {
-		return t, 0, h.refuse(at, "tensor %q has %d dimensions, want at most %d", t.Name, rank, maxRank)
+		h.refuse(at, "tensor %q has %d dimensions, want at most %d", t.Name, rank, maxRank)
 	}
 	t.Shape = make([]int, rank)
 	for i := range t.Shape {
-		n, err := h.uint64("a dimension")
-		if err != nil {
-			return t, 0, err
-		}
+		n := h.uint64("a dimension")
 		if int64(n) < 0 || int64(int(n)) != int64(n) {
-			return t, 0, h.refuse(h.at-8, "tensor %q: dimension %d is %d, which is larger than any file", t.Name, i, n)
+			h.refuse(h.at-8, "tensor %q: dimension %d is %d, which is larger than any file", t.Name, i, n)
 		}
 		t.Shape[i] = int(n)
 	}
 	slices.Reverse(t.Shape)
-	number, err := h.uint32("a tensor's type")
-	if err != nil {
-		return t, 0, err
-	}
+	number := h.uint32("a tensor's type")
 	k := kindBy(func(k kind) bool { return k.number == number })
 	if k == nil {
-		return t, 0, h.refuse(h.at-4, "tensor %q: got type %d, want one of the format's", t.Name, number)
+		h.refuse(h.at-4, "tensor %q: got type %d, want one of the format's", t.Name, number)
 	}
 	t.Type = k.name
 	var problem string
 	if t.Bytes, problem = k.size(t.Shape); problem != "" {
-		return t, 0, h.refuse(at, "tensor %q: %s", t.Name, problem)
+		h.refuse(at, "tensor %q: %s", t.Name, problem)
 	}
-	offset, err = h.uint64("a tensor's offset")
-	return t, offset, err
+	return t, h.uint64("a tensor's offset")
 }
 
 // size is the number of bytes of a tensor of the shape, or says why there is none.
 func (k *kind) size(shape []int) (n int64, problem string) {
-	if row := rowOf(shape); row%k.block != 0 {
+	row := 1 // blocks do not go across rows
+	if len(shape) > 0 {
+		row = shape[len(shape)-1]
+	}
+	if row%k.block != 0 {
 		return 0, fmt.Sprintf("%s%v: a row has %d elements, want a multiple of %d", k.name, shape, row, k.block)
 	}
 	if slices.Contains(shape, 0) {
@@ -284,30 +253,21 @@ func (k *kind) size(shape []int) (n int64, problem string) {
 	return int64(blocks) * int64(k.bytes), ""
 }
 
-// rowOf is how many elements lie in a row: blocks do not go across rows.
-func rowOf(shape []int) int {
-	if len(shape) == 0 {
-		return 1
-	}
-	return shape[len(shape)-1]
-}
-
 // data says where the tensors are in the file, and checks that it ends with them.
-func (h *header) data(f *File, length, alignment int64) error {
+func (h *header) data(f *File, length, alignment int64) {
 	start, end := pad(h.at, alignment), h.at
 	if length > 0 {
 		end = start + length
 	}
 	if h.size < end {
-		return h.refuse(h.size, "the tensors' data end at byte %d, but the file has %d bytes", end, h.size)
+		h.refuse(h.size, "the tensors' data end at byte %d, but the file has %d bytes", end, h.size)
 	}
 	if last := pad(end, alignment); h.size > last {
-		return h.refuse(last, "%d bytes at the end belong to no tensor", h.size-last)
+		h.refuse(last, "%d bytes at the end belong to no tensor", h.size-last)
 	}
 	for i := range f.tensors {
 		f.tensors[i].begin += start
 	}
-	return nil
 }
 
 // pad is the next multiple of alignment, a power of two.

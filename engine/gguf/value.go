@@ -47,55 +47,44 @@ type place struct {
 }
 
 // value reads a value of the type, or checks it and passes over it, and returns nil.
-func (h *header) value(code uint32, keep bool, depth int) (any, error) {
+func (h *header) value(code uint32, keep bool, depth int) any {
 	switch {
 	case code >= uint32(len(leastBytes)):
-		return nil, h.refuse(h.at-4, "got metadata of type %d, want 0 to %d", code, len(leastBytes)-1)
+		h.refuse(h.at-4, "got metadata of type %d, want 0 to %d", code, len(leastBytes)-1)
 	case code == codeString:
-		s, err := h.text("a string", keep)
-		if err != nil || !keep {
-			return nil, err
+		if s := h.text("a string", keep); keep {
+			return s
 		}
-		return s, nil
+		return nil
 	case code == codeArray:
 		return h.array(keep, depth)
 	}
-	b, err := h.next(leastBytes[code], "a number")
-	if err != nil {
-		return nil, err
-	}
+	b := h.next(leastBytes[code], "a number")
 	if code == codeBool && b[0] > 1 {
-		return nil, h.refuse(h.at-1, "got %d for a bool, want 0 or 1", b[0])
+		h.refuse(h.at-1, "got %d for a bool, want 0 or 1", b[0])
 	}
 	if !keep {
-		return nil, nil
+		return nil
 	}
 	v := reflect.New(valueTypes[code])
-	if _, err := binary.Decode(b, binary.LittleEndian, v.Interface()); err != nil {
-		return nil, err
-	}
-	return v.Elem().Interface(), nil
+	_, err := binary.Decode(b, binary.LittleEndian, v.Interface())
+	h.unless(err)
+	return v.Elem().Interface()
 }
 
 // array reads an array after its type: the type of its elements, their number, and they themselves.
-func (h *header) array(keep bool, depth int) (any, error) {
+func (h *header) array(keep bool, depth int) any {
 	if depth >= maxDepth {
-		return nil, h.refuse(h.at, "got arrays in arrays more than %d deep", maxDepth)
+		h.refuse(h.at, "got arrays in arrays more than %d deep", maxDepth)
 	}
-	code, err := h.uint32("the type of an array's elements")
-	if err != nil {
-		return nil, err
-	}
+	code := h.uint32("the type of an array's elements")
 	if code >= uint32(len(leastBytes)) {
-		return nil, h.refuse(h.at-4, "got an array of type %d, want 0 to %d", code, len(leastBytes)-1)
+		h.refuse(h.at-4, "got an array of type %d, want 0 to %d", code, len(leastBytes)-1)
 	}
 	at := h.at
-	n, err := h.count("the length of an array", int64(leastBytes[code]))
-	if err != nil {
-		return nil, err
-	}
+	n := h.count("the length of an array", int64(leastBytes[code]))
 	if code == codeArray && n > maxNested {
-		return nil, h.refuse(at, "got %d arrays in an array, want at most %d", n, maxNested)
+		h.refuse(at, "got %d arrays in an array, want at most %d", n, maxNested)
 	}
 	var list reflect.Value
 	if keep {
@@ -104,23 +93,19 @@ func (h *header) array(keep bool, depth int) (any, error) {
 	if keep && code != codeString && code != codeArray && code != codeBool { // numbers, all at once
 		b := make([]byte, n*int64(leastBytes[code]))
 		k, err := io.ReadFull(h.buf, b)
-		if h.at += int64(k); err != nil {
-			return nil, h.broken(err)
-		}
+		h.at += int64(k)
+		h.unless(err)
 		_, err = binary.Decode(b, binary.LittleEndian, list.Interface())
-		return list.Interface(), err
+		h.unless(err)
+		return list.Interface()
 	}
 	for i := range int(n) {
-		v, err := h.value(code, keep, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if keep {
+		if v := h.value(code, keep, depth+1); keep {
 			list.Index(i).Set(reflect.ValueOf(v))
 		}
 	}
 	if !keep {
-		return nil, nil
+		return nil
 	}
-	return list.Interface(), nil
+	return list.Interface()
 }

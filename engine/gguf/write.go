@@ -18,6 +18,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // maxWritten is the longest name that llama.cpp reads, in bytes.
@@ -47,20 +48,15 @@ func (e Entry) shape() []int {
 // see package durable. The metadata have the types that [File.Value] returns: an int is none, since readers
 // ask for a number of one type, most often uint32. They are written in the order of their keys, the tensors
 // in the order given.
-func WriteFile(path string, metadata map[string]any, entries []Entry) error {
-	err := durable.WriteFile(path, func(w io.Writer) error { return write(w, metadata, entries) })
-	if err != nil {
-		return fmt.Errorf("gguf: %s: %w", path, err)
-	}
-	return nil
+func WriteFile(path string, metadata map[string]any, entries []Entry) (err error) {
+	defer wrap.Error(&err, "gguf: "+path)
+	return durable.WriteFile(path, func(w io.Writer) error { return write(w, metadata, entries) })
 }
 
 // Write writes a file's bytes to w, as [WriteFile] does.
-func Write(w io.Writer, metadata map[string]any, entries []Entry) error {
-	if err := write(w, metadata, entries); err != nil {
-		return fmt.Errorf("gguf: write: %w", err)
-	}
-	return nil
+func Write(w io.Writer, metadata map[string]any, entries []Entry) (err error) {
+	defer wrap.Error(&err, "gguf: write")
+	return write(w, metadata, entries)
 }
 
 func write(to io.Writer, metadata map[string]any, entries []Entry) error {
@@ -175,9 +171,10 @@ func (e Entry) check() (*kind, int64, error) {
 	if name == "" {
 		name = strings.ToUpper(e.Tensor.DType().String())
 	}
-	k := kindBy(func(k kind) bool { return k.name == name && (k.block == 1 || k.encode != nil) })
+	written := func(k kind) bool { return k.block == 1 || k.encode != nil }
+	k := kindBy(func(k kind) bool { return k.name == name && written(k) })
 	if k == nil {
-		return nil, 0, fmt.Errorf("got type %q, want one of %v", name, writable())
+		return nil, 0, fmt.Errorf("got type %q, want one of %v", name, names(written))
 	}
 	if len(shape) > maxRank {
 		return nil, 0, fmt.Errorf("got %d dimensions, want at most %d", len(shape), maxRank)
@@ -189,34 +186,23 @@ func (e Entry) check() (*kind, int64, error) {
 	return k, size, nil
 }
 
-// writable are the names of the types that are written.
-func writable() []string {
-	var names []string
-	for _, k := range kinds {
-		if k.encode != nil || k.block == 1 {
-			names = append(names, k.name)
-		}
-	}
-	return names
-}
-
 // bytes converts or quantises the tensor.
 func (e Entry) bytes(k *kind) (b []byte, err error) {
-	if e.Codes != nil {
-		err = tensor.Try(func() { b = e.blocks(k) })
-		return b, err
-	}
-	if k.encode == nil {
-		dt, err := dtype.Parse(strings.ToLower(k.name))
-		if err != nil {
+	dt := dtype.F32
+	if k.encode == nil && e.Codes == nil {
+		if dt, err = dtype.Parse(strings.ToLower(k.name)); err != nil {
 			return nil, err
 		}
-		err = tensor.Try(func() { b = e.Tensor.Cast(dt).Bytes() })
-		return b, err
 	}
-	err = tensor.Try(func() { b = e.Tensor.Cast(dtype.F32).Bytes() })
-	if err != nil {
-		return nil, err
+	err = tensor.Try(func() {
+		if e.Codes != nil {
+			b = e.blocks(k)
+		} else {
+			b = e.Tensor.Cast(dt).Bytes()
+		}
+	})
+	if err != nil || k.encode == nil || e.Codes != nil {
+		return b, err
 	}
 	values := make([]float32, len(b)/4)
 	for i := range values {

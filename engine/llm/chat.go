@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"path/filepath"
 
 	"github.com/mcs-notebook/mcs/engine/chat"
@@ -46,13 +47,10 @@ func (m *Model) ChatText(messages []chat.Message, o chat.Options) (string, error
 	own := m.conversation.options
 	o.BOS = cmp.Or(o.BOS, own.BOS)
 	o.EOS = cmp.Or(o.EOS, own.EOS)
-	extra := map[string]any{}
-	for _, from := range []map[string]any{own.Extra, o.Extra} {
-		for name, v := range from {
-			extra[name] = v
-		}
-	}
-	o.Extra = extra
+	extra := o.Extra
+	o.Extra = map[string]any{}
+	maps.Copy(o.Extra, own.Extra)
+	maps.Copy(o.Extra, extra)
 	return t.Render(messages, o)
 }
 

@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/llm/internal/coded"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // Codes say how [SaveCodes] writes.
@@ -31,13 +33,9 @@ type Codes struct {
 // own, as Mixtral's. A model with adapters or codes is an error: merge, or quant.Expand. For awq weights of
 // m, but those of experts, are scaled against those before them, so that it computes the same up to rounding.
 // Readers find the old folder or the whole new one.
-func SaveCodes(ctx context.Context, dir string, m *Model, o Codes) error {
-	var err error
-	failed := tensor.Try(func() { tensor.Within(ctx, func() { err = m.saveCodes(ctx, dir, o) }) })
-	if err = cmp.Or(err, failed); err != nil {
-		return fmt.Errorf("llm: %w", err)
-	}
-	return nil
+func SaveCodes(ctx context.Context, dir string, m *Model, o Codes) (err error) {
+	defer wrap.Error(&err, "llm")
+	return access.Try(ctx, func() error { return m.saveCodes(ctx, dir, o) })
 }
 
 func (m *Model) saveCodes(ctx context.Context, dir string, o Codes) error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/tokenizer"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 const (
@@ -44,52 +46,41 @@ var carried = []string{
 // The path may be that of a GGUF file of most of these families, too, or of a folder with one such file and
 // no config.json. Matrices in codes, there or in a folder with a quantization_config, stay the codes that
 // they are, as layers of package quant.
-func Load(ctx context.Context, path string) (*Model, error) {
-	m, err := load(ctx, path, false, nil)
-	if err != nil {
-		return nil, fmt.Errorf("llm: %w", err)
-	}
-	return m, nil
-}
+func Load(ctx context.Context, path string) (*Model, error) { return load(ctx, path, false, nil) }
 
 // LoadBody is [Load] of a model of which only the Vectors are wanted: an output matrix is not read, and need
 // not be there, and the head of a classifier is left.
-func LoadBody(ctx context.Context, path string) (*Model, error) {
-	m, err := load(ctx, path, true, nil)
-	if err != nil {
-		return nil, fmt.Errorf("llm: %w", err)
-	}
-	return m, nil
-}
+func LoadBody(ctx context.Context, path string) (*Model, error) { return load(ctx, path, true, nil) }
 
 func load(ctx context.Context, path string, body bool, parts backend.Parts) (m *Model, err error) {
+	defer wrap.Error(&err, "llm")
 	var s *source
-	failed := tensor.Try(func() {
-		tensor.Within(ctx, func() {
-			if s, err = openSource(ctx, path); err != nil {
-				return
-			}
-			defer s.close()
-			if err = s.textOnly(); err != nil {
-				return
-			}
-			var c Config
-			if c, err = parseConfig(filepath.Join(s.path, configFile), s.files[configFile]); err == nil {
-				if body {
-					c.Untied, c.HeadBias = false, false
-				}
-				m, err = readWeights(c, s, body, parts)
-			}
-		})
+	err = access.Try(ctx, func() error {
+		if s, err = openSource(ctx, path); err != nil {
+			return err
+		}
+		defer s.close()
+		if err := s.textOnly(); err != nil {
+			return err
+		}
+		c, err := parseConfig(filepath.Join(s.path, configFile), s.files[configFile])
+		if err != nil {
+			return err
+		}
+		if body {
+			c.Untied, c.HeadBias = false, false
+		}
+		m, err = readWeights(c, s, body, parts)
+		return err
 	})
 	if err == nil {
-		err = failed
+		m.files = s.files
+		err = m.readFiles(s.path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	m.files = s.files
-	return m, m.readFiles(s.path)
+	return m, nil
 }
 
 // readFiles understands what lies beside the weights.
@@ -150,14 +141,10 @@ const shardBytes = 4 << 30
 // of a loaded model everything else is what it was. A model with weights that such a folder has no place for,
 // those of adapters and codes, is an error: merge or remove an adapter first; [SaveCodes] makes codes.
 // Readers find the old folder or the whole new one.
-func Save(dir string, m *Model) error {
-	if err := save(dir, m, shardBytes); err != nil {
-		return fmt.Errorf("llm: %w", err)
-	}
-	return nil
-}
+func Save(dir string, m *Model) error { return save(dir, m, shardBytes) }
 
-func save(dir string, m *Model, limit int) error {
+func save(dir string, m *Model, limit int) (err error) {
+	defer wrap.Error(&err, "llm")
 	params, config, err := m.numbers()
 	if err != nil {
 		return err

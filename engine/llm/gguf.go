@@ -10,11 +10,13 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // GGUF says how [SaveGGUF] writes.
@@ -29,16 +31,9 @@ type GGUF struct {
 // is given. A model with adapters is an error, and so is one whose Config no reader of the file would find:
 // the error names the setting. Windows of Llama's and Qwen's families are written, and llama.cpp does not
 // heed them. Readers find the old file or the whole new one.
-func SaveGGUF(path string, m *Model, o GGUF) error {
-	var err error
-	failed := tensor.Try(func() { err = m.saveGGUF(path, o) })
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
-		return fmt.Errorf("llm: %w", err)
-	}
-	return nil
+func SaveGGUF(path string, m *Model, o GGUF) (err error) {
+	defer wrap.Error(&err, "llm")
+	return access.Try(tensor.Context(), func() error { return m.saveGGUF(path, o) })
 }
 
 func (m *Model) saveGGUF(path string, o GGUF) error {
@@ -47,9 +42,7 @@ func (m *Model) saveGGUF(path string, o GGUF) error {
 		return err
 	}
 	files := map[string][]byte{}
-	for name, content := range m.files {
-		files[name] = content
-	}
+	maps.Copy(files, m.files)
 	if files[configFile], err = m.settingsInFile(params); err != nil {
 		return err
 	}

@@ -65,8 +65,9 @@ func (c Config) inFolder() (family, map[string]any, error) {
 	fewest := math.MaxInt
 	var nearest error
 	for _, f := range list {
-		keys, missing, err := c.saidBy(f)
+		keys, missing, err := c.keysOf(f)
 		if err == nil && len(missing) == 0 {
+			f.call(keys)
 			return f, keys, nil
 		}
 		if err == nil {
@@ -79,14 +80,8 @@ func (c Config) inFolder() (family, map[string]any, error) {
 	return family{}, nil, nearest
 }
 
-// saidBy are the settings of a folder of a family, and what its readers would find otherwise.
-func (c Config) saidBy(f family) (map[string]any, []difference, error) {
-	k, missing, err := c.keysOf(f)
-	f.call(k)
-	return k, missing, err
-}
-
-// keysOf are those settings under the names that most families have for them.
+// keysOf are the settings of a folder of a family, under the names that most families have for them, and what
+// its readers would find otherwise.
 func (c Config) keysOf(f family) (map[string]any, []difference, error) {
 	c.Family = f.Type
 	k := c.allKeys(f)
@@ -127,12 +122,9 @@ func (c Config) allKeys(f family) map[string]any {
 		"multi_query": c.KVHeads == 1, "new_decoder_architecture": c.KVHeads != 1 && c.KVHeads != c.Heads || c.BothNorms, "num_ln_in_parallel_attn": map[bool]int{true: 2, false: 1}[c.BothNorms],
 		"embedding_multiplier": fraction(said.EmbedScale), "residual_multiplier": fraction(said.ResidualScale), "attention_multiplier": fraction(said.Scale),
 		"logit_scale": fraction(said.HeadScale), "logits_scaling": fraction(logits), "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
-		"sliding_window": nil, "use_sliding_window": c.Window > 0, "max_window_layers": 0, "layer_types": layerTypes(said.Local),
+		"sliding_window": nil, "use_sliding_window": c.Window > 0, "max_window_layers": 0, "layer_types": kindsOf(said.Local, "sliding_attention", "full_attention"),
 	}
-	kinds := make([]string, c.Layers)
-	for i := range kinds {
-		kinds[i] = map[bool]string{true: "local", false: "global"}[said.Local[i]]
-	}
+	kinds := kindsOf(said.Local, "local", "global")
 	k["attention_layers"], k["attention_types"], k["scale_attn_weights"] = kinds, []any{[]any{kinds, 1}}, said.Scale != 1
 	if c.Clip > 0 {
 		k["clip_qkv"] = c.Clip
@@ -248,12 +240,10 @@ func (m Mixture) keys(c Config) map[string]any {
 	return k
 }
 
-func layerTypes(local []bool) []string {
-	kinds := make([]string, len(local))
-	for i := range kinds {
-		if kinds[i] = "full_attention"; local[i] {
-			kinds[i] = "sliding_attention"
-		}
+func kindsOf(layers []bool, yes, no string) []string {
+	kinds := make([]string, len(layers))
+	for i, l := range layers {
+		kinds[i] = map[bool]string{true: yes, false: no}[l]
 	}
 	return kinds
 }

@@ -28,17 +28,16 @@ func NewSharded(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
 		if err := c.check(); err != nil {
 			return nil, err
 		}
-		failed := tensor.Try(func() {
-			tensor.Within(ctx, func() {
-				m = c.random(func(b *Block) {
-					if c.DType != dtype.Invalid {
-						nn.Convert(b, c.DType)
-					}
-					b.spread(parts)
-				})
+		err = access.Try(ctx, func() error {
+			m = c.random(func(b *Block) {
+				if c.DType != dtype.Invalid {
+					nn.Convert(b, c.DType)
+				}
+				b.spread(parts)
 			})
+			return nil
 		})
-		return m, failed
+		return m, err
 	})
 }
 

@@ -74,12 +74,6 @@ func Rows(ctx context.Context, adapters ...*Adapter) context.Context {
 	return context.WithValue(ctx, choiceKey, c)
 }
 
-// choiceNow is the choice of the calling goroutine's context, or nil.
-func choiceNow() *choice {
-	c, _ := scope.Context().Value(choiceKey).(*choice)
-	return c
-}
-
 // check panics if x [B …] is no batch of the rows that the choice names.
 func (c *choice) check(x tensor.Tensor) {
 	if c == nil || c.rows == nil {

@@ -95,16 +95,6 @@ func routers(slots []slot) (names []string) {
 	return names
 }
 
-// groupedNames lists the layers of experts that an adapter in a file of PEFT has, in the model's order.
-func (p *peftConfig) groupedNames(slots []slot) (names []string) {
-	for _, s := range slots {
-		if s.grouped() && p.targetsParameter(s.name) {
-			names = append(names, s.name)
-		}
-	}
-	return names
-}
-
 // fromGrouped makes the factors of files, A [groups·rank in] and B [out rank·groups], those of a part.
 func fromGrouped(a, b tensor.Tensor, groups int) (tensor.Tensor, tensor.Tensor, error) {
 	if a.Rank() != 2 || b.Rank() != 2 || a.Len(0)%groups != 0 || b.Len(1) != a.Len(0) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -287,7 +288,7 @@ func (l *Linear) drops(s share) bool { return l.training && s.Dropout > 0 }
 // without adapters if others are on than those that are merged, or one needs it (DoRA).
 func (l *Linear) split(x tensor.Tensor, dt dtype.Type) (w, bias tensor.Tensor, beside []share) {
 	w, bias = parts(l.Base, dt)
-	c := choiceNow()
+	c, _ := scope.Context().Value(choiceKey).(*choice)
 	c.check(x)
 	on := l.on(c)
 	for _, s := range l.merged {

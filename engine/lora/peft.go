@@ -360,7 +360,12 @@ func (f *file) peft(text []byte, name string, m nn.Module) error {
 	f.textNames()
 	tied := !hasHead(m)
 	slots := linears(m)
-	grouped := p.groupedNames(slots)
+	var grouped []string // layers of experts that the adapter has, in the model's order
+	for _, s := range slots {
+		if s.grouped() && p.targetsParameter(s.name) {
+			grouped = append(grouped, s.name)
+		}
+	}
 	for _, s := range slots {
 		if s.grouped() && !slices.Contains(grouped, s.name) {
 			continue

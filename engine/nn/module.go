@@ -340,19 +340,7 @@ func Size(m Module) (parameters, bytes int) {
 			parameters += p.at.Size()
 		}
 	}
-	stored := func(x any) {
-		if l, ok := x.(Counted); ok {
-			parameters += l.Parameters()
-		}
-	}
-	stored(m)
-	Walk(m, func(_ string, member Member) {
-		if member.Slot != nil {
-			stored(*member.Slot)
-		} else if member.Part != nil {
-			stored(member.Part)
-		}
-	})
+	parts(m, func(l Counted) { parameters += l.Parameters() })
 	return parameters, bytes
 }
 
@@ -394,17 +382,22 @@ func Hash(params []Param) string {
 // SetTraining tells the parts of m that are [TrainingAware], such as dropout, whether the model is in
 // training.
 func SetTraining(m Module, on bool) {
-	tell := func(x any) {
-		if t, ok := x.(TrainingAware); ok {
-			t.SetTraining(on)
+	parts(m, func(t TrainingAware) { t.SetTraining(on) })
+}
+
+// parts calls f with m and those of its parts that are T.
+func parts[T any](m Module, f func(T)) {
+	call := func(x any) {
+		if t, ok := x.(T); ok {
+			f(t)
 		}
 	}
-	tell(m)
+	call(m)
 	Walk(m, func(_ string, member Member) {
 		if member.Slot != nil {
-			tell(*member.Slot)
+			call(*member.Slot)
 		} else if member.Part != nil {
-			tell(member.Part)
+			call(member.Part)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // A File is an open safetensors file whose header was found correct.
@@ -236,10 +237,16 @@ func (f *File) Bytes(name string) ([]byte, error) {
 		return nil, err
 	}
 	b := make([]byte, t.Bytes)
-	if err := readFull(f.r, b, f.data+t.begin); err != nil {
-		return nil, fmt.Errorf("safetensors: %s: tensor %q: %w", f.name, name, err)
+	if err := f.read(name, b, t.begin); err != nil {
+		return nil, err
 	}
 	return b, nil
+}
+
+// read fills b with what the data have at a place, of a tensor of that name.
+func (f *File) read(name string, b []byte, at int64) (err error) {
+	defer wrap.Error(&err, fmt.Sprintf("safetensors: %s: tensor %q", f.name, name))
+	return readFull(f.r, b, f.data+at)
 }
 
 // readFull reads all of b at offset; a file that became shorter meanwhile is an io.ErrUnexpectedEOF.

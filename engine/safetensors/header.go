@@ -195,13 +195,7 @@ func (s *scanner) shape() []int {
 
 // object reads { "key": value, … } and calls member at each value; at is where the key stands.
 func (s *scanner) object(member func(key string, at int)) {
-	s.expect('{')
-	if s.peek() == '}' {
-		s.pos++
-		return
-	}
-	for {
-		at := s.skip()
+	s.list('{', '}', func(at int) {
 		if s.peek() != '"' {
 			s.refuse(at, "got %s, want a key in quotes", s.here())
 		}
@@ -209,38 +203,35 @@ func (s *scanner) object(member func(key string, at int)) {
 		s.expect(':')
 		s.skip()
 		member(key, at)
-		if s.peek() == ',' {
-			s.pos++
-			continue
-		}
-		s.expect('}')
-		return
-	}
+	})
 }
 
 // numbers reads [ n, … ] of non-negative integers and calls each with every one of them; at is where it
 // stands.
 func (s *scanner) numbers(each func(at int, n int64)) {
-	s.expect('[')
-	if s.peek() == ']' {
+	s.list('[', ']', func(at int) { each(at, s.number()) })
+}
+
+// list reads values between two brackets, each of which starts at at.
+func (s *scanner) list(open, shut byte, value func(at int)) {
+	s.expect(open)
+	if s.peek() == shut {
 		s.pos++
 		return
 	}
 	for {
-		at := s.skip()
-		each(at, s.number())
-		if s.peek() == ',' {
-			s.pos++
-			continue
+		value(s.skip())
+		if s.peek() != ',' {
+			s.expect(shut)
+			return
 		}
-		s.expect(']')
-		return
+		s.pos++
 	}
 }
 
 func (s *scanner) number() int64 {
 	start := s.skip()
-	for s.pos < len(s.src) && isNumberByte(s.src[s.pos]) {
+	for s.pos < len(s.src) && strings.IndexByte("0123456789-+.eE", s.src[s.pos]) >= 0 {
 		s.pos++
 	}
 	text := s.src[start:min(s.pos, start+40)]
@@ -252,10 +243,6 @@ func (s *scanner) number() int64 {
 		s.refuse(start, "got %s, want a non-negative integer below 2^63", text)
 	}
 	return n
-}
-
-func isNumberByte(c byte) bool {
-	return '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
 // string reads a string of JSON, with its escapes. Bad UTF-8, control characters and half surrogate pairs are

@@ -33,19 +33,7 @@ func (f *File) Tensor(name string) (tensor.Tensor, error) {
 	if err != nil || formatName(dt) != info.DType {
 		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: tensor %q has dtype %s, want one of %v", f.name, name, info.DType, formatNames())
 	}
-	var t tensor.Tensor
-	failed := tensor.Try(func() {
-		t, err = access.Filled(dt, info.Shape, func(at int, to []byte) error { return readFull(f.r, to, f.data+info.begin+int64(at)) })
-		t.Named(name)
-	})
-	switch {
-	case failed != nil:
-		return tensor.Tensor{}, failed
-	case err != nil:
-		t.Free()
-		return tensor.Tensor{}, fmt.Errorf("safetensors: %s: tensor %q: %w", f.name, name, err)
-	}
-	return t, nil
+	return access.Read(name, dt, info.Shape, func(at int, to []byte) error { return f.read(name, to, info.begin+int64(at)) })
 }
 
 // Load reads all tensors of a file onto the default device, and its metadata.

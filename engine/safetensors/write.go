@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // An Entry is a tensor to be written.
@@ -24,16 +25,13 @@ type Entry struct {
 
 // WriteFile makes or replaces the file at path. Readers find the old file or the whole new one: see package
 // durable.
-func WriteFile(path string, entries []Entry, metadata map[string]string) error {
+func WriteFile(path string, entries []Entry, metadata map[string]string) (err error) {
 	entries, header, err := encodeHeader(entries, metadata)
 	if err != nil {
 		return err
 	}
-	err = durable.WriteFile(path, func(w io.Writer) error { return write(w, header, entries) })
-	if err != nil {
-		return fmt.Errorf("safetensors: %s: %w", path, err)
-	}
-	return nil
+	defer wrap.Error(&err, "safetensors: "+path)
+	return durable.WriteFile(path, func(w io.Writer) error { return write(w, header, entries) })
 }
 
 // Write writes a file's bytes to w.

@@ -296,8 +296,6 @@ func (c *compiler) letter(want rune) func(rune) bool {
 	}
 }
 
-func not(f func(rune) bool) func(rune) bool { return func(r rune) bool { return !f(r) } }
-
 // set parses what follows "[".
 func (c *compiler) set() func(rune) bool {
 	inverted := c.take("^")
@@ -391,7 +389,8 @@ func (c *compiler) member() (test func(rune) bool, r rune) {
 		return c.letter(r), r
 	}
 	if ch != small && test != nil {
-		test = not(test)
+		plain := test
+		test = func(r rune) bool { return !plain(r) }
 	}
 	return test, -1
 }

@@ -162,7 +162,7 @@ func (f *file) decoder(at string, p *part) []decoder {
 				token = " " + token
 			}
 			if p.Cleanup {
-				token = tidy(token)
+				token = tidier.Replace(token)
 			}
 			return token
 		})
@@ -182,10 +182,8 @@ func (f *file) decoder(at string, p *part) []decoder {
 	return nil
 }
 
-// tidy takes out the blanks that English does not have.
+// tidier takes out the blanks that English does not have.
 var tidier = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ",", " ' ", "'", " n't", "n't", " 'm", "'m", " do not", " don't", " 's", "'s", " 've", "'ve", " 're", "'re")
-
-func tidy(s string) string { return tidier.Replace(s) }
 
 // bytesOfFallback joins tokens like <0xE2>. Runs of them that are no UTF-8 become a U+FFFD for each.
 func bytesOfFallback(tokens []string) []string {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,7 +62,12 @@ func (f *file) normalizer(at string, p *part) func(string) string {
 	case "BertNormalizer":
 		return bertNormalizer(p)
 	case "Precompiled":
-		c, err := parseCharsMap(p.CharsMap)
+		raw, err := base64.StdEncoding.DecodeString(p.CharsMap)
+		if err != nil {
+			f.fail(at, "precompiled_charsmap: %v", err)
+			return nil
+		}
+		c, err := newCharsMap(raw)
 		if err != nil {
 			f.fail(at, "%v", err)
 			return nil
@@ -161,39 +167,22 @@ func cleaned(r rune) rune {
 func apart(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		if chinese(r) {
-			b.WriteByte(' ')
-			b.WriteRune(r)
-			b.WriteByte(' ')
-			continue
+		blank := ""
+		if slices.ContainsFunc(chinese, func(block [2]rune) bool { return block[0] <= r && r <= block[1] }) {
+			blank = " "
 		}
-		b.WriteRune(r)
+		b.WriteString(blank + string(r) + blank)
 	}
 	return b.String()
 }
 
-func chinese(r rune) bool {
-	for _, block := range [][2]rune{{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F}} {
-		if block[0] <= r && r <= block[1] {
-			return true
-		}
-	}
-	return false
-}
+var chinese = [][2]rune{{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F}}
 
 // A charsMap is SentencePiece's table of a normal form: a double-array trie (Darts) of what is replaced, and
 // the replacements, each with a 0 at its end.
 type charsMap struct {
 	units []uint32
 	to    string
-}
-
-func parseCharsMap(encoded string) (*charsMap, error) {
-	raw, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil, fmt.Errorf("precompiled_charsmap: %w", err)
-	}
-	return newCharsMap(raw)
 }
 
 func newCharsMap(raw []byte) (*charsMap, error) {

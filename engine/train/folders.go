@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // lockFile is held by the process that trains into a folder.
@@ -27,24 +28,19 @@ func stepOf(name string) (step int, ok bool) {
 	return step, err == nil && step >= 0 && name == folderOf(step)
 }
 
-func isCheckpoint(name string) bool {
-	_, ok := stepOf(name)
-	return ok
-}
-
 // lockCheckpoints makes the folder if need be, and locks it for this run; the lock ends with the process,
 // too. It removes what a crash has left in the folder.
-func lockCheckpoints(dir string) (*durable.Lock, error) {
+func lockCheckpoints(dir string) (lock *durable.Lock, err error) {
+	defer wrap.Error(&err, "train: checkpoint")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("train: checkpoint: %w", err)
+		return nil, err
 	}
-	lock, err := durable.TryLock(filepath.Join(dir, lockFile))
-	if err != nil {
-		return nil, fmt.Errorf("train: checkpoint: %w", err)
+	if lock, err = durable.TryLock(filepath.Join(dir, lockFile)); err != nil {
+		return nil, err
 	}
-	if err := durable.Tidy(dir, isCheckpoint); err != nil {
+	if err := durable.Tidy(dir, func(name string) bool { _, ok := stepOf(name); return ok }); err != nil {
 		lock.Unlock()
-		return nil, fmt.Errorf("train: checkpoint: %w", err)
+		return nil, err
 	}
 	return lock, nil
 }

@@ -53,24 +53,13 @@ type Writer struct {
 func NewWriter(name string, bits, group int) (*Writer, error) {
 	f := formats[name]
 	if f == nil || f.write == nil {
-		return nil, fmt.Errorf("got format %q of codes, want one of %s", name, strings.Join(written(), ", "))
+		return nil, fmt.Errorf("got format %q of codes, want one of awq, mlx", name)
 	}
 	w := f.write
 	if !slices.Contains(w.bits, bits) || !slices.Contains(w.groups, group) {
 		return nil, fmt.Errorf("got %d bits in groups of %d for %s, want one of %v, in groups of one of %v", bits, group, name, w.bits, w.groups)
 	}
 	return &Writer{w, bits, group}, nil
-}
-
-// written are the formats that are written.
-func written() (names []string) {
-	for name, f := range formats {
-		if f.write != nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Takes says whether a matrix [out in] can be codes.

@@ -113,9 +113,19 @@ func Sinks() []Change {
 }
 
 // Latent is what makes keys and values of DeepSeek's short vectors: of each head files have the part of the
-// keys turned, and that of the values apart.
+// keys turned, and that of the values apart: [heads·(keys + values) short] are [heads short keys] and [heads
+// values short].
 func Latent() []Change {
-	return []Change{{".kv_b_proj.weight", []string{".k_b_proj.weight", ".v_b_proj.weight"}, splitLatent, joinLatent}}
+	return []Change{{".kv_b_proj.weight", []string{".k_b_proj.weight", ".v_b_proj.weight"},
+		func(n numbers, t tensor.Tensor) []tensor.Tensor {
+			keys, values := n.of("qk_nope_head_dim"), n.of("v_head_dim")
+			all := t.Reshape(t.Len(0)/max(1, keys+values), keys+values, t.Len(1))
+			return []tensor.Tensor{all.Slice(1, 0, keys).Transpose(), all.Slice(1, keys, keys+values)}
+		},
+		func(_ numbers, p []tensor.Tensor) tensor.Tensor {
+			all := tensor.Concat([]tensor.Tensor{p[0].Transpose(), p[1]}, 1)
+			return all.Reshape(all.Len(0)*all.Len(1), all.Len(2))
+		}}}
 }
 
 // Mamba is Mamba-2: files have A, of which folders have the logarithm of −A.
@@ -263,17 +273,4 @@ func groups(path string) Change {
 			groups := max(1, n.of("n_groups", "mamba_n_groups"))
 			return t.Reshape(groups, t.Len(0)/groups)
 		}, flat)
-}
-
-// splitLatent makes of a matrix [heads·(keys + values) short] those [heads short keys] and [heads values
-// short].
-func splitLatent(n numbers, t tensor.Tensor) []tensor.Tensor {
-	keys, values := n.of("qk_nope_head_dim"), n.of("v_head_dim")
-	all := t.Reshape(t.Len(0)/max(1, keys+values), keys+values, t.Len(1))
-	return []tensor.Tensor{all.Slice(1, 0, keys).Transpose(), all.Slice(1, keys, keys+values)}
-}
-
-func joinLatent(_ numbers, p []tensor.Tensor) tensor.Tensor {
-	all := tensor.Concat([]tensor.Tensor{p[0].Transpose(), p[1]}, 1)
-	return all.Reshape(all.Len(0)*all.Len(1), all.Len(2))
 }

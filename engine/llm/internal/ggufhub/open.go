@@ -10,7 +10,6 @@
 package ggufhub
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/gguf"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -83,7 +83,7 @@ func (m *Model) settings() {
 		name := info.Name
 		if hub, ok := gguf.HubName(m.arch, info.Name); ok {
 			name = m.family.whole(m.second(m.family.called(hub, true)))
-		} else if isRope(info.Name) || strings.HasPrefix(info.Name, "dense_") {
+		} else if slices.Contains([]string{ropeFreqs, ropeLong, ropeShort}, name) || strings.HasPrefix(name, "dense_") {
 			continue // a setting of the folder, or what comes after the pooling
 		}
 		m.names[name] = info.Name
@@ -148,33 +148,34 @@ func (m *Model) Describe(name string) (typ string, shape []int, err error) {
 	}
 	info, err := m.file.Info(m.names[name])
 	if c := m.family.change(name); err == nil && c != nil && c.join != nil {
-		failed := tensor.Try(func() {
-			var t tensor.Tensor
-			if t, err = m.joined(c, name, func(info gguf.Info) (tensor.Tensor, error) { return tensor.Zeros(info.Shape...), nil }); err == nil {
-				info.Shape = t.Shape()
-			}
-		})
-		err = cmp.Or(err, failed)
+		var t tensor.Tensor
+		if t, err = m.joined(c, name, func(info gguf.Info) (tensor.Tensor, error) { return tensor.Zeros(info.Shape...), nil }); err == nil {
+			info.Shape = t.Shape()
+		}
 	}
 	return info.Type, info.Shape, err
 }
 
 // joined is the folder's tensor of parts, which read gives.
 func (m *Model) joined(c *Change, name string, read func(gguf.Info) (tensor.Tensor, error)) (t tensor.Tensor, err error) {
-	var parts []tensor.Tensor
-	for _, part := range c.partsOf(name) {
-		file, ok := m.family.fileName(m.arch, part, m.file.Has(m.own("expert_count")))
-		info, err := m.file.Info(file)
-		if !ok || err != nil {
-			return t, fmt.Errorf("%s: no tensor %q, which %s needs", m.path, file, name)
+	err = access.Try(tensor.Context(), func() error {
+		var parts []tensor.Tensor
+		for _, part := range c.partsOf(name) {
+			file, ok := m.family.fileName(m.arch, part, m.file.Has(m.own("expert_count")))
+			info, err := m.file.Info(file)
+			if !ok || err != nil {
+				return fmt.Errorf("%s: no tensor %q, which %s needs", m.path, file, name)
+			}
+			p, err := read(info)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, p)
 		}
-		p, err := read(info)
-		if err != nil {
-			return t, err
-		}
-		parts = append(parts, p)
-	}
-	return c.join(m.settled, parts), nil
+		t = c.join(m.settled, parts)
+		return nil
+	})
+	return t, err
 }
 
 // Tensor reads a weight as the folder has it. One that is quantised becomes bf16.
@@ -188,12 +189,7 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 	}
 	read := func(info gguf.Info) (tensor.Tensor, error) { return m.weights.Expanded(info.Name, dtype.BF16) }
 	if c := m.family.change(name); c != nil && c.join != nil {
-		failed := tensor.Try(func() {
-			if t, err = m.joined(c, name, read); err == nil {
-				t = t.Eval()
-			}
-		})
-		err = cmp.Or(err, failed)
+		t, err = m.joined(c, name, read)
 	} else {
 		t, err = read(info)
 	}
@@ -202,11 +198,12 @@ func (m *Model) Tensor(name string) (t tensor.Tensor, err error) {
 	}
 	err = tensor.Try(func() {
 		if rows := m.family.rows(name, m.heads, m.kvHeads, info.Shape); rows != nil {
-			t = ordered(t, rows).Eval()
+			t = ordered(t, rows)
 		}
 		if plusOne(m.family, name) {
-			t = t.Cast(dtype.F32).Sub(1).Eval()
+			t = t.Cast(dtype.F32).Sub(1)
 		}
+		t = t.Eval()
 	})
 	return t, err
 }

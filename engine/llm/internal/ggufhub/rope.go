@@ -15,8 +15,6 @@ const (
 	ropeShort = "rope_factors_short.weight"
 )
 
-func isRope(name string) bool { return name == ropeFreqs || name == ropeLong || name == ropeShort }
-
 // rope adds what a folder says of rotary positions. Heads have that width.
 func (m *Model) rope(k map[string]any, head int) {
 	turning := m.number(m.own("rope.dimension_count"), float64(head))
@@ -137,7 +135,8 @@ func (m *Model) llama3(k map[string]any, divisors []float64) {
 	for original := 1.0; original <= 1<<20; original *= 2 {
 		s := map[string]any{"rope_type": "llama3", "factor": divisors[len(divisors)-1], "low_freq_factor": 1.0, "high_freq_factor": 4.0,
 			"original_max_position_embeddings": original}
-		if near(llama3Divisors(s, base, len(divisors)), divisors) && s["factor"] != 1.0 {
+		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*math.Abs(b) }
+		if slices.EqualFunc(llama3Divisors(s, base, len(divisors)), divisors, near) && s["factor"] != 1.0 {
 			k["rope_scaling"] = s
 			if original == 8192 { // that of all models of the family; of others several may give the same divisors
 				return
@@ -167,13 +166,4 @@ func llama3Divisors(s map[string]any, base float64, n int) []float64 {
 		}
 	}
 	return list
-}
-
-func near(a, b []float64) bool {
-	for i := range a {
-		if math.Abs(a[i]-b[i]) > 1e-5*math.Abs(b[i]) {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }

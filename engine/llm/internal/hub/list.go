@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func (h *hub) list(ctx context.Context) (commit string, files []file, err error)
 			} `json:"lfs"`
 		} `json:"siblings"`
 	}
-	address := h.url("api/models", h.repository, "revision") + "/" + escaped(h.Revision) + "?blobs=true"
+	address := h.url("api/models", h.repository, "revision") + "/" + url.PathEscape(h.Revision) + "?blobs=true"
 	err = h.again(ctx, func() (int64, error) {
 		r, err := h.request(ctx, address, 0)
 		if err != nil {

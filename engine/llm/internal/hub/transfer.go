@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -191,6 +190,3 @@ func (h *hub) transfer(ctx context.Context, w *os.File, commit string, f file, a
 		}
 	}
 }
-
-// escaped makes a revision one part of an address.
-func escaped(revision string) string { return url.PathEscape(revision) }
