@@ -7,7 +7,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 )
 
-// Satisfies says whether a compiled type has the methods of an interface. Name is how reflection writes a type.
+// Satisfies says whether a compiled type has the methods of an interface. Name is how reflection writes a
+// type.
 func Satisfies(t reflect.Type, i *types.Interface, name func(types.Type) string) bool {
 	v := reflect.Zero(t)
 	for m := range i.Methods() {

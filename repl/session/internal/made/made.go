@@ -294,9 +294,9 @@ func (m *Types) Find(r reflect.Type) int {
 	return m.s.Key(t)
 }
 
-// typeOf returns the type that reflection knows as r, or nil: compiled types are known that a type of cells is
-// made of. Own says that r contains a type of cells. No cell need have mentioned r: reflection makes slices,
-// pointers and maps of existing types.
+// typeOf returns the type that reflection knows as r, or nil: compiled types are known that a type of cells
+// is made of. Own says that r contains a type of cells. No cell need have mentioned r: reflection makes
+// slices, pointers and maps of existing types.
 func (m *Types) typeOf(r reflect.Type) (t types.Type, own bool) {
 	if t := m.found[r]; t != nil {
 		return t, true
