@@ -75,7 +75,7 @@ func (s *Session) start() error {
 	}})
 	satisfies := func(t reflect.Type, iface int) bool {
 		i, ok := numbers.Of(iface).Underlying().(*types.Interface)
-		return ok && library.Satisfies(t, i)
+		return ok && library.Satisfies(t, i, compile.GoName)
 	}
 	known := rt.Types{Name: numbers.Name, Base: numbers.Base, Implements: numbers.Implement, Satisfies: satisfies, Made: reflected.Of, Find: reflected.Find}
 	if alone != nil {

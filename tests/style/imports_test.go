@@ -50,6 +50,7 @@ var session = map[string][]string{
 	"world":     {"walk"},
 	"rt":        {"gotype"},
 	"made":      {"gotype", "lower"},
+	"yaegi":     {"gotype"},
 }
 
 // ofTests says whether only tests import a package: it lies in a room for them, or is the device that a flag

@@ -38,7 +38,7 @@ func writeName(b *strings.Builder, t types.Type, qualifier types.Qualifier) {
 	write := func(t types.Type) { writeName(b, t, qualifier) }
 	switch t := types.Unalias(t).(type) {
 	case *types.Basic:
-		b.WriteString(types.Typ[t.Kind()].Name()) // the type byte is written uint8
+		b.WriteString(types.Typ[t.Kind()].String()) // the type byte is written uint8
 	case *types.Named:
 		writeNamed(b, t, qualifier)
 	case *types.Pointer:

@@ -29,10 +29,10 @@ func (c *Compiler) unrunnable(u *Unit, file *ast.File, cause error) error {
 	}
 	what, pos := "this code", u.pos
 	if place != nil {
-		if what = describeNode(u.checked.Info, innermost(u.checked.Files, place.Pos())); what == "" {
-			what = "this code"
-		}
 		pos = place.Pos()
+		if x, ok := innermost(u.checked.Files, pos).(ast.Expr); ok && len(types.ExprString(x)) < 30 {
+			what = types.ExprString(x)
+		}
 	}
 	return &CheckError{Diags: []Diag{c.DiagAt(pos, 0, what+" is right, but cells cannot run it", "")}, cause: cause}
 }
@@ -123,58 +123,6 @@ func innermost(files []*ast.File, pos token.Pos) (found ast.Node) {
 		})
 	}
 	return found
-}
-
-// describeNode names a construct in Go's terms.
-func describeNode(info *types.Info, n ast.Node) string {
-	switch n := n.(type) {
-	case *ast.CallExpr:
-		switch {
-		case info.Types[n.Fun].IsType():
-			return "this conversion to " + types.ExprString(n.Fun)
-		case len(types.ExprString(n.Fun)) < 30:
-			return "this call of " + types.ExprString(n.Fun)
-		}
-		return "this call"
-	case *ast.CompositeLit:
-		if n.Type != nil {
-			return "this literal of " + types.ExprString(n.Type)
-		}
-		return "this literal"
-	case *ast.FuncLit:
-		return "this function literal"
-	case *ast.FuncDecl:
-		return "function " + n.Name.Name
-	case *ast.TypeSpec:
-		return "type " + n.Name.Name
-	case *ast.ValueSpec:
-		return "the declaration of " + n.Names[0].Name
-	case *ast.AssignStmt:
-		return "this assignment"
-	case *ast.BinaryExpr:
-		return "this use of " + n.Op.String()
-	case *ast.UnaryExpr:
-		return "this use of " + n.Op.String()
-	case *ast.TypeAssertExpr:
-		return "this type assertion"
-	case *ast.TypeSwitchStmt:
-		return "this type switch"
-	case *ast.SwitchStmt:
-		return "this switch"
-	case *ast.SelectorExpr:
-		return "this use of " + types.ExprString(n)
-	case *ast.ReturnStmt:
-		return "this return"
-	case *ast.RangeStmt, *ast.ForStmt:
-		return "this loop"
-	case *ast.SendStmt:
-		return "this send"
-	case *ast.DeferStmt:
-		return "this defer"
-	case *ast.GoStmt:
-		return "this go statement"
-	}
-	return ""
 }
 
 // NotRun refuses a unit that was compiled, but that the interpreter rejects before any of it runs.

@@ -89,15 +89,9 @@ func (lib *Library) override(path string, symbols map[string]reflect.Value) map[
 			"Print":   func(a ...any) (int, error) { return fmt.Fprint(lib.streams.Out.print(), a...) },
 			"Printf":  func(f string, a ...any) (int, error) { return fmt.Fprintf(lib.streams.Out.print(), f, a...) },
 			"Println": func(a ...any) (int, error) { return fmt.Fprintln(lib.streams.Out.print(), a...) },
-			"Scan": func(a ...any) (int, error) {
-				return calling(lib, func() (int, error) { return fmt.Fscan(in.read(), a...) })
-			},
-			"Scanf": func(f string, a ...any) (int, error) {
-				return calling(lib, func() (int, error) { return fmt.Fscanf(in.read(), f, a...) })
-			},
-			"Scanln": func(a ...any) (int, error) {
-				return calling(lib, func() (int, error) { return fmt.Fscanln(in.read(), a...) })
-			},
+			"Scan":    lib.calls(func(a ...any) (int, error) { return fmt.Fscan(in.read(), a...) }),
+			"Scanf":   lib.calls(func(f string, a ...any) (int, error) { return fmt.Fscanf(in.read(), f, a...) }),
+			"Scanln":  lib.calls(func(a ...any) (int, error) { return fmt.Fscanln(in.read(), a...) }),
 		}
 	case "log":
 		l := lib.logger

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
@@ -69,13 +70,8 @@ func (lib *Library) slog(symbols map[string]reflect.Value) map[string]any {
 	current.Store(slog.New(newLogHandler(lib.logger, level)))
 	own := map[string]any{}
 	for name := range methodsFor(symbols, current.Load()) {
-		t := symbols[name].Type()
-		own[name] = reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
-			m := reflect.ValueOf(current.Load()).MethodByName(name)
-			if t.IsVariadic() {
-				return m.CallSlice(args)
-			}
-			return m.Call(args)
+		own[name] = reflect.MakeFunc(symbols[name].Type(), func(args []reflect.Value) []reflect.Value {
+			return rt.Call(reflect.ValueOf(current.Load()).MethodByName(name), args)
 		})
 	}
 	own["Default"] = current.Load

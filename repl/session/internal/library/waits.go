@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,10 @@ func (lib *Library) waits(path string) map[string]any {
 	case "net/http":
 		return lib.httpWaits()
 	case "io":
-		return lib.ioWaits()
+		return map[string]any{
+			"ReadAll": lib.calls(io.ReadAll), "Copy": lib.calls(io.Copy), "CopyN": lib.calls(io.CopyN), "ReadFull": lib.calls(io.ReadFull),
+			"PipeReader_Read": lib.wait((*io.PipeReader).Read), "PipeWriter_Write": lib.wait((*io.PipeWriter).Write),
+		}
 	case "os/exec":
 		return lib.execWaits()
 	case "strings":
@@ -62,8 +66,31 @@ func (lib *Library) checkSize(what string, size, n int) {
 	}
 }
 
-// one and two make a call of one or two results that may wait. Calling says that it may call functions of
-// cells.
+// wait returns a function that calls f, and ends the wait for it where its cell is stopped.
+func (lib *Library) wait(f any) reflect.Value {
+	return waiting(f, func(call func()) { lib.rt.Block(call, nil) })
+}
+
+// calls is wait for a function that may call functions of cells.
+func (lib *Library) calls(f any) reflect.Value { return waiting(f, lib.rt.BlockCalling) }
+
+func waiting(f any, block func(call func())) reflect.Value {
+	v := reflect.ValueOf(f)
+	return reflect.MakeFunc(v.Type(), func(args []reflect.Value) (results []reflect.Value) {
+		done := make(chan []reflect.Value, 1)
+		block(func() { done <- rt.Call(v, args) })
+		select {
+		case results = <-done:
+		default: // the call was left behind
+			for t := range v.Type().Outs() {
+				results = append(results, reflect.Zero(t))
+			}
+		}
+		return results
+	})
+}
+
+// one and two make a call of one or two results that may wait; unblock may end it.
 func one[A any](lib *Library, unblock func(), f func() A) (a A) {
 	lib.rt.Block(func() { a = f() }, unblock)
 	return a
@@ -75,15 +102,6 @@ func two[A, B any](lib *Library, unblock func(), f func() (A, B)) (A, B) {
 		b B
 	}
 	lib.rt.Block(func() { r.a, r.b = f() }, unblock)
-	return r.a, r.b
-}
-
-func calling[A, B any](lib *Library, f func() (A, B)) (A, B) {
-	var r struct {
-		a A
-		b B
-	}
-	lib.rt.BlockCalling(func() { r.a, r.b = f() })
 	return r.a, r.b
 }
 
@@ -131,18 +149,7 @@ func (lib *Library) netWaits() map[string]any {
 		}, func() (net.Conn, error) { defer close(ended); return l.Accept() })
 	}
 	return map[string]any{
-		"Dial": func(network, address string) (net.Conn, error) {
-			return two(lib, nil, func() (net.Conn, error) { return net.Dial(network, address) })
-		},
-		"DialTimeout": func(network, address string, d time.Duration) (net.Conn, error) {
-			return two(lib, nil, func() (net.Conn, error) { return net.DialTimeout(network, address, d) })
-		},
-		"LookupHost": func(host string) ([]string, error) {
-			return two(lib, nil, func() ([]string, error) { return net.LookupHost(host) })
-		},
-		"LookupIP": func(host string) ([]net.IP, error) {
-			return two(lib, nil, func() ([]net.IP, error) { return net.LookupIP(host) })
-		},
+		"Dial": lib.wait(net.Dial), "DialTimeout": lib.wait(net.DialTimeout), "LookupHost": lib.wait(net.LookupHost), "LookupIP": lib.wait(net.LookupIP),
 		"Listener_Accept":    accept,
 		"TCPListener_Accept": func(l *net.TCPListener) (net.Conn, error) { return accept(l) },
 		"Conn_Read":          func(c net.Conn, b []byte) (int, error) { return read(c, func() (int, error) { return c.Read(b) }) },
@@ -152,27 +159,13 @@ func (lib *Library) netWaits() map[string]any {
 }
 
 func (lib *Library) httpWaits() map[string]any {
-	type response = *http.Response
-	get := func(f func() (response, error)) (response, error) { return two(lib, nil, f) }
 	serve := func(srv *http.Server, f func() error) error {
 		return one(lib, func() { _ = srv.Close() }, f) // so that its address can be used again
 	}
 	own := newHandlers().registering()
 	maps.Copy(own, map[string]any{
-		"Get":  func(url string) (response, error) { return get(func() (response, error) { return http.Get(url) }) },
-		"Head": func(url string) (response, error) { return get(func() (response, error) { return http.Head(url) }) },
-		"Post": func(url, kind string, body io.Reader) (response, error) {
-			return calling(lib, func() (response, error) { return http.Post(url, kind, body) })
-		},
-		"Client_Do": func(c *http.Client, r *http.Request) (response, error) {
-			return calling(lib, func() (response, error) { return c.Do(r) })
-		},
-		"Client_Get": func(c *http.Client, url string) (response, error) {
-			return calling(lib, func() (response, error) { return c.Get(url) })
-		},
-		"Client_Post": func(c *http.Client, url, kind string, body io.Reader) (response, error) {
-			return calling(lib, func() (response, error) { return c.Post(url, kind, body) })
-		},
+		"Get": lib.wait(http.Get), "Head": lib.wait(http.Head), "Post": lib.calls(http.Post),
+		"Client_Do": lib.calls((*http.Client).Do), "Client_Get": lib.calls((*http.Client).Get), "Client_Post": lib.calls((*http.Client).Post),
 		"ListenAndServe": func(address string, h http.Handler) error {
 			srv := &http.Server{Addr: address, Handler: h}
 			return serve(srv, srv.ListenAndServe)
@@ -185,27 +178,4 @@ func (lib *Library) httpWaits() map[string]any {
 		"Server_Serve":          func(srv *http.Server, l net.Listener) error { return serve(srv, func() error { return srv.Serve(l) }) },
 	})
 	return own
-}
-
-func (lib *Library) ioWaits() map[string]any {
-	return map[string]any{
-		"ReadAll": func(r io.Reader) ([]byte, error) {
-			return calling(lib, func() ([]byte, error) { return io.ReadAll(r) })
-		},
-		"Copy": func(w io.Writer, r io.Reader) (int64, error) {
-			return calling(lib, func() (int64, error) { return io.Copy(w, r) })
-		},
-		"CopyN": func(w io.Writer, r io.Reader, n int64) (int64, error) {
-			return calling(lib, func() (int64, error) { return io.CopyN(w, r, n) })
-		},
-		"ReadFull": func(r io.Reader, b []byte) (int, error) {
-			return calling(lib, func() (int, error) { return io.ReadFull(r, b) })
-		},
-		"PipeReader_Read": func(p *io.PipeReader, b []byte) (int, error) {
-			return two(lib, nil, func() (int, error) { return p.Read(b) })
-		},
-		"PipeWriter_Write": func(p *io.PipeWriter, b []byte) (int, error) {
-			return two(lib, nil, func() (int, error) { return p.Write(b) })
-		},
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"go/types"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
@@ -183,13 +182,7 @@ func (l *Lowerer) structType(t *types.Struct) ast.Expr {
 				f.Names[0].Name = fmt.Sprintf("blank__%d", i)
 			}
 		}
-		tag := t.Tag(i)
-		if !v.Exported() && !v.Embedded() {
-			// The interpreter exports every field, so encoders would see this one. They use the first key
-			// of their name.
-			tag = strings.TrimSpace(`json:"-" xml:"-" ` + tag)
-		}
-		if tag != "" {
+		if tag := t.Tag(i); tag != "" {
 			f.Tag = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(tag), ValuePos: l.pos}
 		}
 		fields.List = append(fields.List, f)
@@ -254,10 +247,7 @@ func variadicElem(t types.Type) types.Type {
 // has the type already.
 func (l *Lowerer) constant(v constant.Value, t types.Type) ast.Expr {
 	t = types.Default(t)
-	b, ok := t.Underlying().(*types.Basic)
-	if !ok { // a constant converted to an interface keeps its default type
-		return l.constant(v, defaultType(v))
-	}
+	b := t.Underlying().(*types.Basic)
 	var x ast.Expr
 	plain := types.Unalias(t) == types.Type(b)
 	switch info := b.Info(); {
@@ -280,20 +270,6 @@ func (l *Lowerer) constant(v constant.Value, t types.Type) ast.Expr {
 		return x
 	}
 	return l.call(l.typ(t), x)
-}
-
-func defaultType(v constant.Value) types.Type {
-	switch v.Kind() {
-	case constant.Bool:
-		return types.Typ[types.Bool]
-	case constant.String:
-		return types.Typ[types.String]
-	case constant.Int:
-		return types.Typ[types.Int]
-	case constant.Float:
-		return types.Typ[types.Float64]
-	}
-	return types.Typ[types.Complex128]
 }
 
 func (l *Lowerer) integer(v constant.Value) ast.Expr {

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"slices"
 	"sync"
 	"unsafe"
 	"weak"
@@ -36,8 +37,8 @@ type Types struct {
 	s     Session
 	mu    sync.Mutex
 	made  typeutil.Map                // types.Type -> reflect.Type
-	from  map[reflect.Type]types.Type // the other way
-	found map[reflect.Type]types.Type // the same of types that compiled code does not have
+	from  map[reflect.Type]types.Type // the other way, of types that compiled code has
+	found map[reflect.Type]types.Type // the same of other ones
 	todo  []func()                    // tasks left before the types that were begun are complete
 }
 
@@ -46,7 +47,11 @@ func Known() error { return gotype.Known() }
 
 // New returns an empty set of types.
 func New(s Session) *Types {
-	return &Types{s: s, from: map[reflect.Type]types.Type{}, found: map[reflect.Type]types.Type{}}
+	m := &Types{s: s, from: map[reflect.Type]types.Type{reflect.TypeFor[any](): types.Universe.Lookup("any").Type()}, found: map[reflect.Type]types.Type{}}
+	for kind, t := range basicTypes {
+		m.from[t] = types.Typ[kind]
+	}
+	return m
 }
 
 // Of returns the type with this number.
@@ -70,9 +75,10 @@ func (m *Types) reflect(t types.Type) reflect.Type {
 	}
 	r := m.make(t)
 	m.made.Set(t, r)
-	m.from[r] = t
-	if m.mentions(r) {
+	if _, own := m.typeOf(r); own {
 		m.found[r] = t
+	} else {
+		m.from[r] = t
 	}
 	return r
 }
@@ -280,97 +286,62 @@ func (m *Types) method(key int, f *types.Func) gotype.Method {
 // Find returns the number of a reflection type that contains types of cells, and otherwise 0.
 func (m *Types) Find(r reflect.Type) int {
 	m.mu.Lock()
-	t := m.origin(r)
+	t, own := m.typeOf(r)
 	m.mu.Unlock()
-	if t == nil {
+	if t == nil || !own {
 		return 0
 	}
 	return m.s.Key(t)
 }
 
-// mentions says whether package gotype has made a type, or a type inside of it.
-func (m *Types) mentions(r reflect.Type) bool {
-	if m.found[r] != nil || r.Name() != "" {
-		return m.found[r] != nil
+// typeOf returns the type that reflection knows as r, or nil: compiled types are known that a type of cells
+// is made of. Own says that r contains a type of cells. No cell need have mentioned r: reflection makes
+// slices, pointers and maps of existing types.
+func (m *Types) typeOf(r reflect.Type) (t types.Type, own bool) {
+	if t := m.found[r]; t != nil {
+		return t, true
 	}
+	if t := m.from[r]; t != nil || r.Name() != "" {
+		return t, false
+	}
+	var in, out []reflect.Type
 	switch r.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Chan:
-		return m.mentions(r.Elem())
+		in = []reflect.Type{r.Elem()}
 	case reflect.Map:
-		return m.mentions(r.Key()) || m.mentions(r.Elem())
+		in = []reflect.Type{r.Key(), r.Elem()}
 	case reflect.Func:
-		for t := range r.Ins() {
-			if m.mentions(t) {
-				return true
-			}
-		}
-		for t := range r.Outs() {
-			if m.mentions(t) {
-				return true
-			}
-		}
+		in, out = slices.Collect(r.Ins()), slices.Collect(r.Outs())
+	default:
+		return nil, false
 	}
-	return false
-}
-
-// origin returns the type of cells that reflection knows as r, or nil. No cell need have mentioned it:
-// reflection makes slices, pointers and maps of existing types.
-func (m *Types) origin(r reflect.Type) types.Type {
-	if t := m.found[r]; t != nil || !m.mentions(r) {
-		return t
+	known, parts := true, make([]*types.Var, len(in)+len(out))
+	for i, p := range append(in, out...) {
+		t, o := m.typeOf(p)
+		own, known = own || o, known && t != nil
+		parts[i] = types.NewParam(token.NoPos, nil, "", t)
 	}
+	if !known {
+		return nil, own
+	}
+	elem := func() types.Type { return parts[len(parts)-1].Type() }
 	switch r.Kind() {
 	case reflect.Pointer:
-		return types.NewPointer(m.origin(r.Elem()))
+		t = types.NewPointer(elem())
 	case reflect.Slice:
-		return types.NewSlice(m.origin(r.Elem()))
+		t = types.NewSlice(elem())
 	case reflect.Array:
-		return types.NewArray(m.origin(r.Elem()), int64(r.Len()))
+		t = types.NewArray(elem(), int64(r.Len()))
 	case reflect.Chan:
 		for dir, d := range chanDirs {
 			if d == r.ChanDir() {
-				return types.NewChan(dir, m.origin(r.Elem()))
+				t = types.NewChan(dir, elem())
 			}
 		}
 	case reflect.Map:
-		if k, e := m.part(r.Key()), m.part(r.Elem()); k != nil && e != nil {
-			return types.NewMap(k, e)
-		}
-	case reflect.Func:
-		in, ok := m.parts(r.NumIn(), r.In)
-		out, ok2 := m.parts(r.NumOut(), r.Out)
-		if ok && ok2 {
-			return types.NewSignatureType(nil, nil, nil, in, out, r.IsVariadic())
-		}
+		t = types.NewMap(parts[0].Type(), elem())
+	default:
+		t = types.NewSignatureType(nil, nil, nil, types.NewTuple(parts[:len(in)]...), types.NewTuple(parts[len(in):]...), r.IsVariadic())
 	}
-	return nil
-}
-
-// part is the type that reflection knows as r, of cells or not, or nil: compiled types are known that a type
-// of cells is made of.
-func (m *Types) part(r reflect.Type) types.Type {
-	for kind, t := range basicTypes {
-		if t == r {
-			return types.Typ[kind]
-		}
-	}
-	if r == reflect.TypeFor[any]() {
-		return types.Universe.Lookup("any").Type()
-	}
-	if t := m.from[r]; t != nil {
-		return t
-	}
-	return m.origin(r)
-}
-
-func (m *Types) parts(n int, at func(int) reflect.Type) (_ *types.Tuple, ok bool) {
-	list := make([]*types.Var, n)
-	for i := range list {
-		t := m.part(at(i))
-		if t == nil {
-			return nil, false
-		}
-		list[i] = types.NewParam(token.NoPos, nil, "", t)
-	}
-	return types.NewTuple(list...), true
+	return t, own
 }

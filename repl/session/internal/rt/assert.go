@@ -30,7 +30,7 @@ func (r *Runtime) AsInterface(x, into any) bool {
 	if dst.Kind() != reflect.Interface || x == nil {
 		return false
 	}
-	v := reflect.ValueOf(r.current(x))
+	v := reflect.ValueOf(r.Open(x))
 	ok := v.Type().Implements(dst.Type())
 	if b, boxed := r.boxIn(v); boxed {
 		v, ok = r.wrap(b, dst.Type())

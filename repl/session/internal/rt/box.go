@@ -125,8 +125,8 @@ func (r *Runtime) Renew(numbers map[int]int) {
 	r.renewed.Store(true)
 }
 
-// current is a value in an interface with the newest declaration of its type.
-func (r *Runtime) current(x any) any {
+// Open returns the value in an interface with the newest declaration of its type.
+func (r *Runtime) Open(x any) any {
 	if b, ok := r.boxIn(reflect.ValueOf(x)); ok {
 		return b.held()
 	}
@@ -194,9 +194,6 @@ func as(t reflect.Type, v reflect.Value) reflect.Value {
 	return to
 }
 
-// Open returns the value in an interface with the newest declaration of its type.
-func (r *Runtime) Open(x any) any { return r.current(x) }
-
 // Invoke calls a method of the type with this number. The method is registered as a function whose first
 // parameter is the receiver or a pointer to it; recv is a value of the type or a pointer to one. The
 // results are the interpreter's.
@@ -221,10 +218,7 @@ func (r *Runtime) Invoke(key int, name string, recv reflect.Value, args []reflec
 	for i, a := range args {
 		all[i+1] = as(mt.In(i+1), a)
 	}
-	if mt.IsVariadic() {
-		return m.CallSlice(all)
-	}
-	return m.Call(all)
+	return Call(m, all)
 }
 
 // InvokeFor is Invoke for a function type whose parameters and results have the same layout in memory as
@@ -241,7 +235,6 @@ func (r *Runtime) InvokeFor(f reflect.Type, key int, name string, recv reflect.V
 // an interface with the receiver.
 func (r *Runtime) Dispatch(name string, p any) {
 	f := reflect.ValueOf(p).Elem()
-	variadic := f.Type().IsVariadic()
 	f.Set(reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {
 		v := args[0].Elem()
 		if !v.IsValid() {
@@ -257,10 +250,7 @@ func (r *Runtime) Dispatch(name string, p any) {
 		if !m.IsValid() {
 			panic(RuntimeError(fmt.Sprintf("%s has no method %s", v.Type(), name)))
 		}
-		if variadic {
-			return m.CallSlice(args[1:])
-		}
-		return m.Call(args[1:])
+		return Call(m, args[1:])
 	}))
 }
 
@@ -292,26 +282,21 @@ func (r *Runtime) CallText(key int, name string, v reflect.Value) (text string, 
 		}
 		return "", errNoText
 	}
-	e, isError := x.(error)
-	s, isStringer := x.(fmt.Stringer)
-	switch {
-	case name == "Error" && isError:
-		s = errorText{e}
-	case name != "String" || !isStringer:
+	var say func() string
+	if e, ok := x.(error); ok && name == "Error" {
+		say = e.Error
+	} else if s, ok := x.(fmt.Stringer); ok && name == "String" {
+		say = s.String
+	} else {
 		return "", errNoText
 	}
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return "<nil>", nil
 	}
-	return s.String(), nil
+	return say(), nil
 }
 
 var errNoText = errors.New("no such method")
-
-// errorText makes an error a Stringer.
-type errorText struct{ err error }
-
-func (e errorText) String() string { return e.err.Error() }
 
 // addressed returns a pointer to a copy of v.
 func addressed(v reflect.Value) reflect.Value {

@@ -15,7 +15,7 @@ func (r *Runtime) Equal(x, y any) bool {
 	case nil, bool, int, string, float64:
 		return x == y
 	}
-	x, y = r.current(x), r.current(y)
+	x, y = r.Open(x), r.Open(y)
 	if compareHandles(reflect.ValueOf(x), reflect.ValueOf(y)) {
 		panic(HandlesCompared)
 	}

@@ -333,15 +333,19 @@ func forwarded(f reflect.Value, args []reflect.Value, t reflect.Type) (results [
 	for i := range args {
 		args[i] = as(args[i], f.Type().In(i))
 	}
-	if t.IsVariadic() {
-		results = f.CallSlice(args)
-	} else {
-		results = f.Call(args)
-	}
+	results = Call(f, args)
 	for i := range results {
 		results[i] = as(results[i], t.Out(i))
 	}
 	return results
+}
+
+// Call calls a function, of which the last argument is the list of a variadic one.
+func Call(f reflect.Value, args []reflect.Value) []reflect.Value {
+	if f.Type().IsVariadic() {
+		return f.CallSlice(args)
+	}
+	return f.Call(args)
 }
 
 // Loop is called by lowered code with the compiled form of a statement that will be run often.

@@ -3,19 +3,18 @@ package yaegi
 import (
 	"go/ast"
 	"go/token"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"unsafe"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/gotype"
 )
 
 // For structs that refer to each other the interpreter makes reflection types with the fields' types
-// exchanged. For a struct that refers to itself through a map of functions it leaves placeholders. So
-// recursive types are compiled before the code that uses them, and get types that are made here: first
-// structs with placeholders for missing types, then, when all are made, the right types of the fields. A
-// placeholder has the layout of the missing type, because a struct refers to an incomplete struct only
-// behind a pointer, slice, map, channel or function.
+// exchanged. For a struct that refers to itself through a map of functions it leaves placeholders. So types
+// are compiled before the code that uses them, and package gotype makes the structs: first each has only the
+// layout of its fields, and the interpreter knows it; then the interpreter says what the fields' types are.
 
 // typesFirst compiles the type declarations of a file that has structs, and returns the file without them.
 func (in *Interp) typesFirst(file *ast.File) (*ast.File, error) {
@@ -43,14 +42,14 @@ func (in *Interp) typesFirst(file *ast.File) (*ast.File, error) {
 	if _, err := in.i.CompileAST(types); err != nil {
 		return nil, err
 	}
-	g := &typeGraph{known: map[string]itype{}, made: map[string]reflect.Type{}, making: map[string]bool{}}
+	m := structMaker{}
 	for _, name := range names {
 		if t := in.typeNamed(file.Name.Name, name); t.v.IsValid() {
 			t.reflectType() // completes it
-			g.known[name] = in.typeNamed(file.Name.Name, name)
+			m[name] = &structType{itype: in.typeNamed(file.Name.Name, name), made: gotype.Declare(gotype.Head{Kind: reflect.Struct, Text: name})}
 		}
 	}
-	g.repair()
+	m.make()
 	return rest, nil
 }
 
@@ -84,6 +83,7 @@ func (in *Interp) typeNamed(pkg, name string) itype {
 
 // The interpreter's categories of types, as v0.16.1 numbers them.
 const (
+	nilCat      = 0
 	arrayCat    = 1
 	chanCat     = 6
 	chanSendCat = 7
@@ -164,206 +164,117 @@ func (t itype) parts() (list []itype) {
 			list = append(list, f.t)
 		}
 	}
-	if p := settable(t.v.FieldByName("ptr")); !p.IsNil() {
-		list = append(list, itype{p.Elem()})
-	}
 	return list
 }
 
-// A typeGraph makes the reflection types of recursive structs, and of those that refer to such.
-type typeGraph struct {
-	known  map[string]itype
-	refers map[string]map[string]bool // which structs a struct is written with, also by way of others
-	made   map[string]reflect.Type
-	making map[string]bool
+// A structMaker makes the reflection types of the structs of a file.
+type structMaker map[string]*structType
+
+// A structType is a struct whose type is made.
+type structType struct {
+	itype
+	made    *gotype.Type
+	defined bool
 }
 
-// nameOf is the name of a struct of the graph; empty for all else.
-func (g *typeGraph) nameOf(t itype) string {
-	name := t.name()
-	if t.v.FieldByName("incomplete").Bool() {
-		name = t.v.FieldByName("name").String()
+// of is the struct that a type is, of those that are made; nil for all else.
+func (m structMaker) of(t itype) *structType {
+	if t.v.FieldByName("incomplete").Bool() || t.cat() == nilCat {
+		return m[t.v.FieldByName("name").String()]
 	}
-	if _, ok := g.known[name]; ok {
+	return m[t.name()]
+}
+
+func (m structMaker) make() {
+	seen := map[unsafe.Pointer]bool{}
+	for _, s := range m {
+		m.tell(s.itype, seen)
+	}
+	for _, s := range m {
+		m.define(s)
+	}
+	for _, s := range m {
+		for i, f := range s.fields() {
+			s.made.SetField(i, f.t.reflectType())
+		}
+	}
+}
+
+// tell gives the interpreter the structs' types, and has it forget those that it has made of its own ones.
+func (m structMaker) tell(t itype, seen map[unsafe.Pointer]bool) {
+	p, s := t.v.Addr().UnsafePointer(), m.of(t)
+	if seen[p] || s == nil && t.name() != "" { // a struct of an earlier file
+		return
+	}
+	seen[p] = true
+	parts := t.parts()
+	switch rtype := settable(t.v.FieldByName("rtype")); {
+	case s != nil:
+		rtype.Set(reflect.ValueOf(s.made.Reflect()))
+	case len(parts) > 0:
+		rtype.SetZero()
+	}
+	for _, part := range parts {
+		m.tell(part, seen)
+	}
+	if p := settable(t.v.FieldByName("ptr")); !p.IsNil() {
+		m.tell(itype{p.Elem()}, seen)
+	}
+}
+
+// define gives a struct the layout of its fields. Fields are exported, and not embedded beside others, as the
+// interpreter's own are.
+func (m structMaker) define(s *structType) {
+	if s.defined {
+		return
+	}
+	s.defined = true
+	var fields []gotype.Field
+	of := s.fields()
+	for _, f := range of {
+		fields = append(fields, gotype.Field{Name: exported(f.name), Tag: f.tag, Type: m.shape(f.t), Embedded: f.embedded && len(of) == 1})
+	}
+	s.made.DefineStruct("", fields)
+}
+
+func exported(name string) string {
+	if token.IsExported(name) {
 		return name
 	}
-	return ""
+	return "X" + name
 }
 
-// references are the structs of the graph that a type is written with.
-func (g *typeGraph) references(t itype, into map[string]bool, seen map[unsafe.Pointer]bool) {
-	for _, p := range t.parts() {
-		if seen[p.v.Addr().UnsafePointer()] {
-			continue
-		}
-		seen[p.v.Addr().UnsafePointer()] = true
-		if name := g.nameOf(p); name != "" {
-			into[name] = true
-			continue
-		}
-		g.references(p, into, seen)
-	}
-}
-
-// repair makes the types of structs that refer to themselves, directly or through others, or to such a
-// struct.
-func (g *typeGraph) repair() {
-	g.refers = map[string]map[string]bool{}
-	for name, t := range g.known {
-		g.refers[name] = map[string]bool{}
-		g.references(t, g.refers[name], map[unsafe.Pointer]bool{})
-	}
-	for via := range g.known {
-		for from := range g.known {
-			if g.refers[from][via] {
-				maps.Copy(g.refers[from], g.refers[via])
-			}
-		}
-	}
-	for name := range g.known {
-		if !g.circular(name) {
-			delete(g.known, name)
-		}
-	}
-	for name := range g.known {
-		g.make(name)
-	}
-	for name, t := range g.known {
-		for i, f := range t.fields() {
-			setFieldType(g.made[name], i, g.reflectType(f.t, true))
-		}
-	}
-	seen := map[unsafe.Pointer]bool{}
-	for _, t := range g.known {
-		g.set(t, seen)
-	}
-}
-
-// circular says whether a struct refers to itself, or to a struct that does.
-func (g *typeGraph) circular(name string) bool {
-	for other := range g.refers[name] {
-		if g.refers[other][other] {
-			return true
-		}
-	}
-	return false
-}
-
-// make makes the type of a struct, with placeholders for types that are not made yet.
-func (g *typeGraph) make(name string) {
-	g.making[name] = true
-	var fields []reflect.StructField
-	for _, f := range g.known[name].fields() {
-		fields = append(fields, g.field(f, len(g.known[name].fields()), true))
-	}
-	g.made[name] = reflect.StructOf(fields)
-}
-
-// field is a field as the interpreter makes it.
-func (g *typeGraph) field(f field, n int, whole bool) reflect.StructField {
-	name := f.name
-	if !token.IsExported(name) {
-		name = "X" + name
-	}
-	return reflect.StructField{Name: name, Type: g.reflectType(f.t, whole), Tag: reflect.StructTag(f.tag), Anonymous: f.embedded && n == 1}
-}
-
-// reflectType returns the reflection type of a type. Whole says that the layout of another type depends on
-// it.
-func (g *typeGraph) reflectType(t itype, whole bool) reflect.Type {
-	if name := g.nameOf(t); name != "" {
-		if g.made[name] == nil && whole && !g.making[name] {
-			g.make(name)
-		}
-		if r := g.made[name]; r != nil {
-			return r
-		}
-		return reflect.TypeFor[placeholder]()
-	}
-	if into := map[string]bool{}; true {
-		if g.references(t, into, map[unsafe.Pointer]bool{}); len(into) == 0 {
-			return t.reflectType()
-		}
+// shape is a type with the layout and comparison of another one, and of none but those structs that are
+// inside of its values.
+func (m structMaker) shape(t itype) reflect.Type {
+	if s := m.of(t); s != nil {
+		m.define(s)
+		return s.made.Reflect()
 	}
 	switch t.cat() {
-	case ptrCat:
-		return reflect.PointerTo(g.reflectType(t.val(), false))
-	case sliceCat, variadicCat:
-		return reflect.SliceOf(g.reflectType(t.val(), false))
 	case arrayCat:
-		return reflect.ArrayOf(t.len(), g.reflectType(t.val(), whole))
-	case mapCat:
-		return reflect.MapOf(g.reflectType(t.key(), true), g.reflectType(t.val(), false))
-	case chanCat:
-		return reflect.ChanOf(reflect.BothDir, g.reflectType(t.val(), false))
-	case chanSendCat:
-		return reflect.ChanOf(reflect.SendDir, g.reflectType(t.val(), false))
-	case chanRecvCat:
-		return reflect.ChanOf(reflect.RecvDir, g.reflectType(t.val(), false))
-	case linkedCat:
-		return g.reflectType(t.val(), whole)
+		return reflect.ArrayOf(t.len(), m.shape(t.val()))
+	case chanCat, chanSendCat, chanRecvCat:
+		return reflect.TypeFor[chan int]()
 	case funcCat:
-		args, variadic := t.list("arg"), false
-		if n := len(args); n > 0 {
-			variadic = args[n-1].cat() == variadicCat
-		}
-		return reflect.FuncOf(g.reflectTypes(args), g.reflectTypes(t.list("ret")), variadic)
+		return reflect.TypeFor[func()]()
+	case linkedCat:
+		return m.shape(t.val())
+	case mapCat:
+		return reflect.TypeFor[map[int]int]()
+	case ptrCat:
+		return reflect.TypeFor[*byte]()
+	case sliceCat:
+		return reflect.TypeFor[[]byte]()
 	case structCat:
+		if t.name() != "" { // of an earlier file
+			break
+		}
 		var fields []reflect.StructField
 		for _, f := range t.fields() {
-			fields = append(fields, g.field(f, len(t.fields()), whole))
+			fields = append(fields, reflect.StructField{Name: exported(f.name), Type: m.shape(f.t)})
 		}
 		return reflect.StructOf(fields)
 	}
 	return t.reflectType()
-}
-
-func (g *typeGraph) reflectTypes(list []itype) (out []reflect.Type) {
-	for _, t := range list {
-		out = append(out, g.reflectType(t, false))
-	}
-	return out
-}
-
-// set gives the interpreter the types of all parts of the structs.
-func (g *typeGraph) set(t itype, seen map[unsafe.Pointer]bool) {
-	if p := t.v.Addr().UnsafePointer(); seen[p] {
-		return
-	} else {
-		seen[p] = true
-	}
-	into := map[string]bool{}
-	if g.references(t, into, map[unsafe.Pointer]bool{}); g.nameOf(t) != "" || len(into) > 0 {
-		settable(t.v.FieldByName("rtype")).Set(reflect.ValueOf(g.reflectType(t, true)))
-	}
-	for _, p := range t.parts() {
-		g.set(p, seen)
-	}
-}
-
-// placeholder stands for a struct that is not there yet.
-type placeholder struct{}
-
-// setFieldType sets the type of a field of a struct that reflect has made. The new type must have the
-// layout of the old one.
-func setFieldType(s reflect.Type, i int, t reflect.Type) {
-	(*runtimeStruct)(typePointer(s)).fields[i].typ = typePointer(t)
-}
-
-// typePointer is the runtime's description of a type.
-func typePointer(t reflect.Type) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&t))[1] }
-
-// runtimeStruct is internal/abi.StructType, the runtime's description of a struct type.
-type runtimeStruct struct {
-	_      [2]uintptr        // size, bytes with pointers
-	_      [4]byte           // hash
-	_      [4]byte           // flags, alignments, kind
-	_      [2]unsafe.Pointer // equality, pointer mask
-	_      [2]int32          // name, pointer to this
-	_      *byte             // package path
-	fields []struct {
-		_      *byte
-		typ    unsafe.Pointer
-		offset uintptr
-	}
 }
