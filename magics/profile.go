@@ -173,9 +173,7 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, how w
 		err = w.stmt.Within(l.Context(), func() error {
 			for begun := time.Now(); ctx.Err() == nil; {
 				results, err = p.run(w, l, start, how.only)
-				if w.restore != nil {
-					w.restore()
-				}
+				w.restore()
 				if err == nil && p.runs%turn == 0 && p.short(ctx, l, how.short) {
 					err = p.runBare(l.Context(), w)
 				}
@@ -188,9 +186,7 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, how w
 		if err == nil {
 			remarks = append(bench.Remarks(l, results...), left()...)
 		}
-		if w.restore != nil { // a stop or a panic has ended the loop
-			w.restore()
-		}
+		w.restore() // a stop or a panic has ended the loop
 	})
 	p.record.Remarks = remarks
 	return err
@@ -214,9 +210,7 @@ func (p *profiled) runBare(ctx context.Context, w *work) error {
 			err = device.Sync()
 		}
 		p.bare = append(p.bare, time.Since(at))
-		if w.restore != nil {
-			w.restore()
-		}
+		w.restore()
 		if err != nil {
 			return err
 		}
