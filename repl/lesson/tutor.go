@@ -178,8 +178,8 @@ func (t *Tutor) forget(text string) (dropped bool) {
 		}
 	}
 	for _, c := range slices.Clone(t.cells) {
-		names := map[string]string{}
-		if declare(names, c.Source, false); len(names) == 0 {
+		names := declare(c.Source)
+		if len(names) == 0 {
 			continue
 		}
 		for _, name := range gone {
@@ -283,8 +283,7 @@ func (t *Tutor) stepOf(e *Exercise) int {
 // answered is the exercise of the lesson that a cell answers, or nil: it declares all that the exercise
 // declares and its check uses. Of several it is the one where the learner is.
 func (t *Tutor) answered(text string) *Exercise {
-	declared := map[string]string{}
-	declare(declared, text, true)
+	declared := declare(text)
 	var found *Exercise
 	for i := range t.lesson().Exercises {
 		e := &t.lesson().Exercises[i]
@@ -301,16 +300,13 @@ func (t *Tutor) answered(text string) *Exercise {
 
 // asks are the names that an answer declares: those that the check uses, without one all.
 func (e *Exercise) asks() (names []string) {
-	all := map[string]string{}
-	declare(all, e.Start, true)
-	declare(all, e.Solution, false)
 	used := map[string]bool{}
 	for _, t := range cell.Scan(e.Check) {
 		if t.Tok == token.IDENT {
 			used[t.Text(e.Check)] = true
 		}
 	}
-	for name := range all {
+	for name := range declare(e.Start, e.Solution) {
 		if e.Check == "" || used[name] {
 			names = append(names, name)
 		}
@@ -326,11 +322,9 @@ func onlyCommands(text string) bool {
 // insert keeps a cell of the learner's own before the next step: answers may need what it declares. One that
 // declares the same names replaces it.
 func (t *Tutor) insert(text string) {
-	now := map[string]string{}
-	declare(now, text, false)
+	now := Declared(text)
 	for _, c := range t.cells {
-		was := map[string]string{}
-		if declare(was, c.Source, false); len(now) > 0 && t.own[c] && sameNames(was, now) {
+		if len(now) > 0 && t.own[c] && slices.Equal(Declared(c.Source), now) {
 			c.Source = text
 			return
 		}
@@ -341,15 +335,6 @@ func (t *Tutor) insert(text string) {
 	}
 	c := &mcsfile.Cell{Source: text}
 	t.cells, t.own[c] = slices.Insert(t.cells, at, c), true
-}
-
-func sameNames(a, b map[string]string) bool {
-	for name := range a {
-		if _, ok := b[name]; !ok {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 // keep writes what the learner has done. A failure is shown with the result.
