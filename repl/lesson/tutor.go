@@ -1,6 +1,7 @@
 package lesson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,10 +68,7 @@ func NewTutor(dir string, pages bool) (*Tutor, error) {
 // Begin starts the session with a front end's options.
 func (t *Tutor) Begin(o session.Options) (err error) {
 	t.o = o
-	if o.Dir == "" {
-		o.Dir = t.dir // what lessons read lies beside them
-	}
-	o.Source = t.dir
+	o.Dir, o.Source = cmp.Or(o.Dir, t.dir), t.dir // what lessons read lies beside them
 	if o.Show != nil {
 		o.Show = func(v display.Value) {
 			if !t.quiet.Load() {
@@ -405,10 +403,7 @@ func (t *Tutor) again(ctx context.Context) (said []string) {
 		case errors.Is(r.Err, session.ErrInterrupted):
 			return append(said, fmt.Sprintf("stopped: the last %s before here did not run again", units.Plural(int64(len(before)-i), "cell")))
 		case r.Err != nil:
-			title := c.Title
-			if title == "" {
-				title = cell.Line(c.Source, 1)
-			}
+			title := cmp.Or(c.Title, cell.Line(c.Source, 1))
 			said = append(said, fmt.Sprintf("fails: %s: %s", visible.Line(title), cell.Line(visible.Text(r.Err.Error()), 1)))
 		}
 	}
