@@ -59,8 +59,8 @@ type Drawer interface {
 	Draw(width int, paint func(what int, text string) string) string
 }
 
-// A Preloader is a value with cells that the person may want to run, as %load returns. An Editable is one with a
-// text to be changed, as %edit returns, and a Compound is a value of several, such as a plot and the line below it.
+// A Preloader is a value with cells that the person may want to run, as %load returns. An Editable is one
+// with a text to be changed, as %edit returns, and a Compound is a value of several.
 type (
 	Preloader interface{ Preload() []string }
 	Editable  interface{ Edit() string }

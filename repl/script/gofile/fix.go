@@ -249,7 +249,7 @@ func (p *program) areLocal(list []ast.Expr) bool {
 	})
 }
 
-// checked is a call that gives n values and an error, and what use makes of the values. Nil does not use them.
+// checked is a call that gives n values and an error, and what use, unless it is nil, makes of the values.
 func (p *program) checked(call ast.Expr, n int, use func(values string) string) string {
 	made, then := slices.Repeat([]string{"_"}, n), ""
 	if use != nil {
