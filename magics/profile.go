@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"runtime/pprof"
 	"slices"
@@ -507,11 +508,7 @@ func addLine(t *display.Table, line any, took, all time.Duration, doing map[stri
 
 // shares lists what a line was doing, the longest first: "kernels 80 %, engine 20 %".
 func shares(doing map[string]time.Duration, all time.Duration) string {
-	var names []string
-	for name := range doing {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(doing[b], doing[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(doing), func(a, b string) int { return cmp.Or(cmp.Compare(doing[b], doing[a]), cmp.Compare(a, b)) })
 	var parts []string
 	for _, name := range names[:min(2, len(names))] {
 		parts = append(parts, fmt.Sprintf("%s %s", name, units.Percent(doing[name].Seconds()/max(all.Seconds(), 1e-12))))
