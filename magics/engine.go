@@ -59,6 +59,14 @@ func runSeed(_ context.Context, c *call) (display.Value, error) {
 	return nil, nil
 }
 
+// sizeCell is a size in bytes; an empty cell where it is 0.
+func sizeCell(size int64) (c display.Cell) {
+	if size > 0 {
+		c = display.BytesCell(size)
+	}
+	return c
+}
+
 func runDevice(ctx context.Context, c *call) (display.Value, error) {
 	if words := c.words(); len(words) > 1 {
 		return nil, c.errorf("got %d names, takes one", len(words))
@@ -70,10 +78,7 @@ func runDevice(ctx context.Context, c *call) (display.Value, error) {
 	t := display.NewTable("device", "", ">memory", "")
 	now := device.Default().String()
 	for _, f := range device.List() {
-		row := []any{display.Cell{Text: f.Name, Role: display.Name}, f.Detail, nil, nil}
-		if f.Memory > 0 {
-			row[2] = display.BytesCell(f.Memory)
-		}
+		row := []any{display.Cell{Text: f.Name, Role: display.Name}, f.Detail, sizeCell(f.Memory), nil}
 		switch {
 		case f.Missing != "":
 			row[1] = "missing: " + f.Missing
@@ -103,20 +108,16 @@ func runMem(_ context.Context, c *call) (display.Value, error) {
 	if c.on("free") {
 		giveBack()
 		debug.FreeOSMemory()
-	} else if c.choice("by") != "" {
+	} else if c.text("by") != "" {
 		collect()
 	}
-	if by := c.choice("by"); by != "" {
+	if by := c.text("by"); by != "" {
 		return c.memoryBy(by, max(c.number("n"), 1)), nil
 	}
 	t := display.NewTable("memory", ">in use", ">peak", ">plan", ">kept", ">of")
 	for _, d := range device.Opened() {
 		m := d.Memory()
-		row := []any{display.Cell{Text: d.String(), Role: display.Name}, display.BytesCell(m.InUse), display.BytesCell(m.Peak), display.BytesCell(m.Plan), display.BytesCell(m.Kept), nil}
-		if m.Total > 0 {
-			row[5] = display.BytesCell(m.Total)
-		}
-		t.Add(row...)
+		t.Add(display.Cell{Text: d.String(), Role: display.Name}, display.BytesCell(m.InUse), display.BytesCell(m.Peak), display.BytesCell(m.Plan), display.BytesCell(m.Kept), sizeCell(m.Total))
 	}
 	var heap runtime.MemStats
 	runtime.ReadMemStats(&heap)

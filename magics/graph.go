@@ -37,7 +37,7 @@ func runGraph(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if choice := c.choice("fuse"); choice != "" {
+	if choice := c.text("fuse"); choice != "" {
 		ctx = tensor.WithFusion(ctx, choice == "on")
 	}
 	r, err := w.record(ctx, profile.RecordTraced)

@@ -1,6 +1,7 @@
 package magics
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func runKernels(ctx context.Context, c *call) (display.Value, error) {
 		}
 		return profile.Diff(plain, fused), c.holds(c.text("assert"), fused)
 	}
-	if choice := c.choice("fuse"); choice != "" {
+	if choice := c.text("fuse"); choice != "" {
 		ctx = tensor.WithFusion(ctx, choice == "on")
 	}
 	switch name := c.text("source"); {
@@ -98,16 +99,9 @@ func (c *call) kernelSource(ctx context.Context, w *work, name string) (display.
 		}
 	}
 	if len(texts) == 0 {
-		return nil, c.errorf("no kernel %s was launched, but %s", name, orNone(names))
+		return nil, c.errorf("no kernel %s was launched, but %s", name, cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	return display.Text(strings.Join(texts, "\n\n")), nil
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 // count records the launches of the work with fusion on or off.

@@ -1,9 +1,9 @@
 package magics
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -19,7 +19,7 @@ func measure(v any) (shape string, size int64) {
 		if len(list) == 0 { // none, or freed
 			return "", 0
 		}
-		return dims(t.Shape()), size
+		return fmt.Sprint(t.Shape()), size
 	}
 	rv := reflect.ValueOf(v)
 	switch rv.Kind() {
@@ -34,12 +34,4 @@ func measure(v any) (shape string, size int64) {
 		return strconv.Itoa(rv.Len()), size
 	}
 	return "", size
-}
-
-func dims(shape []int) string {
-	parts := make([]string, len(shape))
-	for i, n := range shape {
-		parts[i] = strconv.Itoa(n)
-	}
-	return "[" + strings.Join(parts, " ") + "]"
 }

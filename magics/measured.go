@@ -31,10 +31,7 @@ func (w *work) once(ctx context.Context) (remarks []string, err error) {
 	l := tensor.NewLedger(ctx)
 	defer l.Close()
 	var results []tensor.Tensor
-	left := func() []string { return nil }
-	if w.look != nil {
-		left = w.look()
-	}
+	left := w.look()
 	err = w.stmt.Within(l.Context(), func() error {
 		v, err := w.stmt.Loop(1)
 		if err == nil {
@@ -49,9 +46,7 @@ func (w *work) once(ctx context.Context) (remarks []string, err error) {
 	if err == nil {
 		remarks = append(bench.Remarks(l, results...), left()...)
 	}
-	if w.restore != nil {
-		w.restore()
-	}
+	w.restore()
 	return remarks, err
 }
 

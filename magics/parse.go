@@ -127,7 +127,6 @@ func (c *call) on(flag string) bool                { return c.flags[flag].(bool)
 func (c *call) number(flag string) int             { return c.flags[flag].(int) }
 func (c *call) duration(flag string) time.Duration { return c.flags[flag].(time.Duration) }
 func (c *call) text(flag string) string            { return c.flags[flag].(string) }
-func (c *call) choice(flag string) string          { return c.flags[flag].(string) }
 
 // words splits the text after the flags.
 func (c *call) words() []string { return strings.Fields(c.rest) }

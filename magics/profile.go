@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"runtime/pprof"
 	"slices"
@@ -173,9 +174,7 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, how w
 		err = w.stmt.Within(l.Context(), func() error {
 			for begun := time.Now(); ctx.Err() == nil; {
 				results, err = p.run(w, l, start, how.only)
-				if w.restore != nil {
-					w.restore()
-				}
+				w.restore()
 				if err == nil && p.runs%turn == 0 && p.short(ctx, l, how.short) {
 					err = p.runBare(l.Context(), w)
 				}
@@ -188,9 +187,7 @@ func (p *profiled) watch(ctx context.Context, s *session.Session, w *work, how w
 		if err == nil {
 			remarks = append(bench.Remarks(l, results...), left()...)
 		}
-		if w.restore != nil { // a stop or a panic has ended the loop
-			w.restore()
-		}
+		w.restore() // a stop or a panic has ended the loop
 	})
 	p.record.Remarks = remarks
 	return err
@@ -214,9 +211,7 @@ func (p *profiled) runBare(ctx context.Context, w *work) error {
 			err = device.Sync()
 		}
 		p.bare = append(p.bare, time.Since(at))
-		if w.restore != nil {
-			w.restore()
-		}
+		w.restore()
 		if err != nil {
 			return err
 		}
@@ -513,11 +508,7 @@ func addLine(t *display.Table, line any, took, all time.Duration, doing map[stri
 
 // shares lists what a line was doing, the longest first: "kernels 80 %, engine 20 %".
 func shares(doing map[string]time.Duration, all time.Duration) string {
-	var names []string
-	for name := range doing {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(doing[b], doing[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(doing), func(a, b string) int { return cmp.Or(cmp.Compare(doing[b], doing[a]), cmp.Compare(a, b)) })
 	var parts []string
 	for _, name := range names[:min(2, len(names))] {
 		parts = append(parts, fmt.Sprintf("%s %s", name, units.Percent(doing[name].Seconds()/max(all.Seconds(), 1e-12))))

@@ -150,11 +150,7 @@ func showRanks(c *call) (display.Value, error) {
 		if rank == group.Rank() {
 			pid = "this one"
 		}
-		row := []any{display.Cell{Text: strconv.Itoa(rank), Role: display.Name}, pid, p.Device, display.BytesCell(p.InUse), nil}
-		if p.Memory > 0 {
-			row[4] = display.BytesCell(p.Memory)
-		}
-		t.Add(row...)
+		t.Add(display.Cell{Text: strconv.Itoa(rank), Role: display.Name}, pid, p.Device, display.BytesCell(p.InUse), sizeCell(p.Memory))
 	}
 	t.Foot = group.String()
 	return t, nil

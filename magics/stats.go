@@ -3,6 +3,7 @@ package magics
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -130,14 +131,11 @@ func (s *stats) bars(width int) string {
 	for n > 10 && len(low)+len(high)+2+n > width {
 		n /= 2
 	}
-	most := 0
 	bins := make([]int, n)
 	for i, c := range s.bins {
 		bins[i*n/histogramBins] += c
 	}
-	for _, c := range bins {
-		most = max(most, c)
-	}
+	most := slices.Max(bins)
 	var b strings.Builder
 	for _, c := range bins {
 		level := 0

@@ -69,12 +69,8 @@ func runWhos(_ context.Context, c *call) (display.Value, error) {
 				typ = strings.TrimSpace(kind + " " + typ)
 			}
 			shape, size := measure(v.Value)
-			row := []any{display.Cell{Text: v.Name, Role: display.Name}, typ, shape, nil, v.Cell}
-			if size > 0 {
-				row[3] = display.BytesCell(size)
-				total += size
-			}
-			t.Add(row...)
+			total += size
+			t.Add(display.Cell{Text: v.Name, Role: display.Name}, typ, shape, sizeCell(size), v.Cell)
 		}
 	}
 	for name := range missing {

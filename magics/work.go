@@ -14,8 +14,8 @@ import (
 type work struct {
 	code    *notation.Statements
 	stmt    *session.Stmt
-	look    func() func() []string    // see bench.Work; may be nil
-	restore func() (changed []string) // puts back the variables that a run changed; may be nil
+	look    func() func() []string    // see bench.Work
+	restore func() (changed []string) // puts back the variables that a run changed
 }
 
 // parsed reads statements. Those that are no Go have only their text: compile says what is wrong with it.
@@ -32,7 +32,8 @@ func (c *call) compile(code *notation.Statements) (*work, error) {
 	bare := *code
 	bare.Text = strings.TrimSuffix(code.Text, ";")
 	stmt, err := c.s.Compile(bare.Text)
-	return &work{code: &bare, stmt: stmt}, err
+	nothing := func() []string { return nil }
+	return &work{&bare, stmt, func() func() []string { return nothing }, nothing}, err
 }
 
 // onlyDefinition returns e of a lone `y := e`.

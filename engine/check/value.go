@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -85,12 +86,7 @@ func (x *value) add(v reflect.Value, axis int) bool {
 
 // asF32 says whether f32 holds all numbers: an item of a tensor of f32 is a float64 that is no more precise.
 func (x *value) asF32() bool {
-	for _, c := range x.numbers {
-		if r := real(c); float64(float32(r)) != r && r == r {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.numbers, func(c complex128) bool { return float64(float32(real(c))) != real(c) && real(c) == real(c) })
 }
 
 // read returns the numbers in C order; of a tensor it computes them.

@@ -32,7 +32,7 @@ func (p *Plot) Blocks(width int, half func(upper, lower color.NRGBA) string, pai
 		block := max((columns+width-3)/(width-2), (rows+maxBlocks-1)/maxBlocks, 1)
 		pixels = p.pixels(colours, low, high, block)
 		step := (high - low) / 100
-		from, to, note := label(low, step), label(high, step), noted("", block)
+		from, to, note := label(low, step), label(high, step), meanOf(block)
 		scale = paint(-1, from+" ") + gradient(colours, half) + paint(-1, " "+to)
 		if len(from)+len(to)+gradientWidth+len(note)+5 <= width && note != "" {
 			scale += paint(-1, "  "+note)

@@ -21,10 +21,7 @@ func Box(groups ...any) *Plot {
 	for i := range p.Series {
 		s := &p.Series[i]
 		s.Y = slices.DeleteFunc(slices.Clone(s.Y), func(v float64) bool { return !finite(v) })
-		s.X = make([]float64, len(s.Y))
-		for k := range s.X {
-			s.X[k] = float64(i)
-		}
+		s.X = slices.Repeat([]float64{float64(i)}, len(s.Y))
 	}
 	return p
 }

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -119,11 +120,8 @@ func (f *figure) scale(whole box) box {
 		return whole
 	}
 	f.area = whole
-	values, widest := a.ticks(f.rowTicks(a)), 0.0
-	for _, t := range values {
-		widest = math.Max(widest, textWidth(t.label))
-	}
-	bar := box{whole.x1 - widest - 6 - barWide, whole.y0, whole.x1 - widest - 6, whole.y1 - rowHeight - 2}
+	bar, values := f.barAt(a)
+	bar.y1 = bar.y1 - rowHeight - 2
 	if f.XLabel != "" {
 		bar.y1 -= rowHeight + 2
 	}
@@ -139,11 +137,7 @@ func (f *figure) reserve(whole box) {
 	if f.XLabel != "" {
 		f.area.y1 -= rowHeight + 2
 	}
-	widest := 0.0
-	for _, t := range f.yTicks() {
-		widest = math.Max(widest, textWidth(t.label))
-	}
-	f.area.x0 += widest + gap
+	f.area.x0 += widest(f.yTicks()) + gap
 	if f.YLabel != "" {
 		f.area.x0 += rowHeight + 2
 	}
@@ -178,14 +172,19 @@ func (f *figure) ticksOf(a axis) []tick {
 
 // rightWidth is the room of the labels of the axis at the right.
 func (f *figure) rightWidth() float64 {
-	widest := 0.0
-	for _, t := range f.ticksOf(f.y[1]) {
-		widest = math.Max(widest, textWidth(t.label))
-	}
+	width := widest(f.ticksOf(f.y[1]))
 	if f.twin.YLabel != "" {
-		widest += rowHeight + 2
+		width += rowHeight + 2
 	}
-	return widest + gap
+	return width + gap
+}
+
+// widest is the width of the widest label.
+func widest(ticks []tick) (width float64) {
+	for _, t := range ticks {
+		width = math.Max(width, textWidth(t.label))
+	}
+	return width
 }
 
 // xTicks are so many that their labels do not touch.
@@ -315,10 +314,5 @@ func (f *figure) visible(s *Series, i int) (point, bool) {
 
 // named says whether any series has a name to explain.
 func (p *Plot) named() bool {
-	for _, s := range p.Series {
-		if strings.TrimSpace(s.Name) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Series, func(s Series) bool { return strings.TrimSpace(s.Name) != "" })
 }

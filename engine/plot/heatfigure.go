@@ -18,16 +18,11 @@ func (f *figure) heat() bool {
 	}
 	rows, columns := f.cellCount()
 	scale := axis{low: low, high: high}
-	values := scale.ticks(f.rowTicks(scale))
-	widest := 0.0
-	for _, t := range values {
-		widest = math.Max(widest, textWidth(t.label))
-	}
-	bar := box{f.area.x1 - widest - 6 - barWide, f.area.y0, f.area.x1 - widest - 6, f.area.y1}
+	bar, values := f.barAt(scale)
 	f.area.x1 = bar.x0 - 2*gap
 	f.x, f.y[0], f.down = axis{low: -0.5, high: float64(columns) - 0.5}, axis{low: -0.5, high: float64(rows) - 0.5}, true
 	block := f.block(rows, columns)
-	f.XLabel = noted(f.XLabel, block)
+	f.XLabel = noted(f.XLabel, meanOf(block))
 	f.reserve(f.area)
 	f.square(float64(columns), float64(rows))
 	bar.y0, bar.y1 = f.area.y0, f.area.y1
@@ -47,14 +42,18 @@ func (f *figure) block(rows, columns int) int {
 	return max(1, int(cells/2))
 }
 
-// noted adds to a label what the pixels are, if they are not single cells.
-func noted(label string, block int) string {
-	note := fmt.Sprintf("mean of %d×%d", block, block)
-	switch {
-	case block == 1:
-		return label
-	case label == "":
-		return note
+// meanOf says what pixels are that are not single cells.
+func meanOf(block int) string {
+	if block == 1 {
+		return ""
+	}
+	return fmt.Sprintf("mean of %d×%d", block, block)
+}
+
+// noted adds a note, if there is one, to a label.
+func noted(label, note string) string {
+	if label == "" || note == "" {
+		return label + note
 	}
 	return label + " (" + note + ")"
 }
@@ -77,10 +76,9 @@ func (f *figure) frame(b box) {
 
 // cellTicks numbers rows and columns, at the middles of cells, and names the axes.
 func (f *figure) cellTicks() {
-	widest := 0.0
-	for _, t := range whole(f.yTicks()) {
+	rows := whole(f.yTicks())
+	for _, t := range rows {
 		f.pen.text(point{f.area.x0 - gap, f.place(0, t.value).y + 4}, t.label, 1, inkText, false)
-		widest = math.Max(widest, textWidth(t.label))
 	}
 	for _, t := range whole(f.xTicks()) {
 		f.pen.text(point{f.place(t.value, f.y[0].low).x, f.area.y1 + rowHeight}, t.label, 0.5, inkText, false)
@@ -91,7 +89,7 @@ func (f *figure) cellTicks() {
 		f.pen.text(point{middle.x, math.Min(f.area.y1+2*rowHeight+4, f.height-edge)}, name, 0.5, inkText, false)
 	}
 	if f.YLabel != "" {
-		f.pen.text(point{f.area.x0 - gap - widest - 6, middle.y}, cutText(f.YLabel, f.area.height()), 0.5, inkText, true)
+		f.pen.text(point{f.area.x0 - gap - widest(rows) - 6, middle.y}, cutText(f.YLabel, f.area.height()), 0.5, inkText, true)
 	}
 }
 
@@ -103,6 +101,13 @@ func whole(ticks []tick) (list []tick) {
 		}
 	}
 	return list
+}
+
+// barAt is the place for a bar of colours at the right of the area, beside the ticks of their numbers.
+func (f *figure) barAt(a axis) (bar box, values []tick) {
+	values = a.ticks(f.rowTicks(a))
+	x1 := f.area.x1 - widest(values) - 6
+	return box{x1 - barWide, f.area.y0, x1, f.area.y1}, values
 }
 
 // colourBar draws the colours from bottom to top, with their numbers.

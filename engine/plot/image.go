@@ -162,12 +162,6 @@ func (f *figure) image() bool {
 	x, y := math.Round(f.area.x0+(f.area.width()-w)/2), math.Round(f.area.y0+(f.area.height()-h)/2)
 	f.area = box{x, y, x + w, y + h}
 	f.pen.picture(f.area, f.tile.pixels)
-	text := f.XLabel
-	if note != "" && text != "" {
-		text += " (" + note + ")"
-	} else if note != "" {
-		text = note
-	}
-	f.pen.text(point{f.width / 2, f.height - edge}, cutText(text, f.width-2*edge), 0.5, inkText, false)
+	f.pen.text(point{f.width / 2, f.height - edge}, cutText(noted(f.XLabel, note), f.width-2*edge), 0.5, inkText, false)
 	return true
 }

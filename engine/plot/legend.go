@@ -97,7 +97,7 @@ func (f *figure) taken(ways []trace) func(box) bool {
 // touches says whether the trace draws within a box.
 func (t *trace) touches(b box) bool {
 	within := func(p point) bool { return b.overlaps(box{p.x - 1, p.y - 1, p.x + 1, p.y + 1}) }
-	for _, line := range t.lines {
+	for _, line := range slices.Concat(t.lines, t.errors) {
 		for i := range line {
 			if _, _, ok := b.cut(line[max(i-1, 0)], line[i]); ok {
 				return true
@@ -106,11 +106,6 @@ func (t *trace) touches(b box) bool {
 	}
 	if t.cloud != nil && t.cloud.within(b) {
 		return true
-	}
-	for _, bar := range t.errors {
-		if _, _, ok := b.cut(bar[0], bar[1]); ok {
-			return true
-		}
 	}
 	return slices.ContainsFunc(t.rects, b.overlaps) || slices.ContainsFunc(t.discs, within)
 }

@@ -306,13 +306,10 @@ func numbers(op, name string, v any) (values []float64, shape []int) {
 		for e.Kind() == reflect.Interface && !e.IsNil() {
 			e = e.Elem()
 		}
+		x, ok := number(e)
 		switch {
-		case e.CanFloat():
-			values = append(values, e.Float())
-		case e.CanInt():
-			values = append(values, float64(e.Int()))
-		case e.CanUint():
-			values = append(values, float64(e.Uint()))
+		case ok:
+			values = append(values, x)
 		case (e.Kind() == reflect.Slice || e.Kind() == reflect.Array) && (i == 0 || len(shape) > 1):
 			row, inner := numbers(op, name, e.Interface())
 			if i == 0 {
@@ -333,10 +330,9 @@ func numbers(op, name string, v any) (values []float64, shape []int) {
 }
 
 // number is a number, of any type.
-func number(v any) (x float64, ok bool) {
-	switch r := reflect.ValueOf(v); {
+func number(r reflect.Value) (x float64, ok bool) {
+	switch {
 	case !r.IsValid():
-		return 0, false
 	case r.CanFloat():
 		return r.Float(), true
 	case r.CanInt():

@@ -2,6 +2,8 @@ package plot
 
 import (
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -102,12 +104,8 @@ func (p *Plot) spread(op string, band bool, of func(s *Series) (low, high []floa
 
 // values are the numbers for each point, of a number, a tensor or a slice.
 func (s *Series) values(op string, v any) []float64 {
-	if x, ok := number(v); ok {
-		list := make([]float64, len(s.Y))
-		for i := range list {
-			list[i] = x
-		}
-		return list
+	if x, ok := number(reflect.ValueOf(v)); ok {
+		return slices.Repeat([]float64{x}, len(s.Y))
 	}
 	list := vector(op, "values", v)
 	if len(list) != len(s.Y) {

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"cmp"
 	"image"
 	"image/color"
 	"image/draw"
@@ -20,10 +21,7 @@ import (
 // PNG draws the plot as a PNG file of [Plot.Size] times [Plot.Scale] pixels, light without a [Plot.Theme].
 func (p *Plot) PNG() []byte {
 	width, height := p.size()
-	scale := p.look.scale
-	if scale == 0 {
-		scale = 1
-	}
+	scale := cmp.Or(p.look.scale, 1)
 	var b bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed}
 	_ = enc.Encode(&b, p.Render(int(math.Round(width*scale)), int(math.Round(height*scale)), scale, "light")) // a buffer has no errors

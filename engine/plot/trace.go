@@ -313,10 +313,7 @@ func (c *cloud) add(p point) {
 
 // mask has a pixel for each square: the more points, the less transparent.
 func (c *cloud) mask() *image.Alpha {
-	most := 1
-	for _, n := range c.counts {
-		most = max(most, n)
-	}
+	most := max(1, slices.Max(c.counts))
 	mask := image.NewAlpha(image.Rect(0, 0, c.width, c.height))
 	for i, n := range c.counts {
 		if n > 0 {

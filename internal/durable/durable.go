@@ -84,10 +84,7 @@ func (w Writer) WriteFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	clearLeftovers(real)
-	temp, err := tempName(real)
-	if err != nil {
-		return err
-	}
+	temp := tempName(real)
 	perm := cmp.Or(w.Perm, 0o666)
 	sys := w.system()
 	err = writeSynced(sys, temp, perm, old, write)
@@ -235,14 +232,12 @@ func writeSynced(sys system, path string, perm fs.FileMode, old fs.FileInfo, wri
 
 const randomBytes = 6
 
-func tempName(path string) (string, error) { return markedName(path, TempMark) }
+func tempName(path string) string { return markedName(path, TempMark) }
 
-func markedName(path, mark string) (string, error) {
+func markedName(path, mark string) string {
 	var b [randomBytes]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", err
-	}
-	return filepath.Clean(path) + mark + hex.EncodeToString(b[:]), nil
+	_, _ = rand.Read(b[:]) // it never fails
+	return filepath.Clean(path) + mark + hex.EncodeToString(b[:])
 }
 
 // osSystem is the real thing.
@@ -285,9 +280,5 @@ func (osSystem) syncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(d.Sync(), d.Close())
 }

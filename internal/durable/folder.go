@@ -32,10 +32,7 @@ func (w Writer) NewFolder(path string) (*Folder, error) {
 	if stat, err := os.Lstat(path); err == nil && !stat.IsDir() {
 		return nil, fmt.Errorf("%s is a %s, want a folder", path, regular.Kind(stat.Mode()))
 	}
-	temp, err := tempName(path)
-	if err != nil {
-		return nil, err
-	}
+	temp := tempName(path)
 	sys := w.system()
 	if err := sys.mkdir(temp); err != nil {
 		return nil, named(err, temp, path)
@@ -65,11 +62,10 @@ func (f *Folder) Commit() error {
 	f.done = true
 	defer f.end()
 	err := f.sys.syncDir(f.temp)
-	if err != nil {
-		f.sys.removeAll(f.temp)
-		return named(err, f.temp, f.path)
+	old := ""
+	if err == nil {
+		old, err = f.replace()
 	}
-	old, err := f.replace()
 	if err != nil {
 		f.sys.removeAll(f.temp)
 		return named(err, f.temp, f.path)
@@ -91,9 +87,7 @@ func (f *Folder) replace() (old string, err error) {
 	if err := f.sys.swap(f.temp, f.path); !errors.Is(err, errors.ErrUnsupported) {
 		return f.temp, err
 	}
-	if old, err = markedName(f.path, oldMark); err != nil {
-		return "", err
-	}
+	old = markedName(f.path, oldMark)
 	if err := f.sys.rename(f.path, old); err != nil {
 		return "", err
 	}
@@ -116,10 +110,7 @@ func (f *Folder) Drop() {
 // removes.
 func RemoveFolder(path string) error {
 	defer Begin(path)()
-	temp, err := tempName(path)
-	if err != nil {
-		return err
-	}
+	temp := tempName(path)
 	if err := os.Rename(path, temp); err != nil {
 		return named(err, temp, path)
 	}

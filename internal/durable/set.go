@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -139,14 +138,14 @@ type replaced struct {
 // write writes the new files under temporary names.
 func (t *replacement) write(s Set, members []Member) error {
 	members = slices.Clone(members)
-	rank := func(m Member) int {
-		if m.Name == s.Key {
+	slices.SortStableFunc(members, func(a, b Member) int {
+		switch s.Key {
+		case a.Name:
 			return 1
+		case b.Name:
+			return -1
 		}
 		return 0
-	}
-	slices.SortStableFunc(members, func(a, b Member) int {
-		return cmp.Compare(rank(a), rank(b))
 	})
 	for _, m := range members {
 		path := filepath.Join(s.Dir, m.Name)
@@ -155,10 +154,7 @@ func (t *replacement) write(s Set, members []Member) error {
 			return err
 		}
 		clearLeftovers(real)
-		temp, err := tempName(real)
-		if err != nil {
-			return err
-		}
+		temp := tempName(real)
 		t.files = append(t.files, &replaced{path: real, temp: temp})
 		if err := writeSynced(t.sys, temp, 0o666, old, m.Write); err != nil {
 			return named(err, temp, path)
@@ -170,11 +166,8 @@ func (t *replacement) write(s Set, members []Member) error {
 // commit puts the old files aside, the key first, and gives the new ones their names, the key last.
 func (t *replacement) commit() error {
 	for _, f := range slices.Backward(t.files) {
-		aside, err := markedName(f.path, oldMark)
-		if err != nil {
-			return err
-		}
-		if err = t.sys.rename(f.path, aside); errors.Is(err, fs.ErrNotExist) {
+		aside := markedName(f.path, oldMark)
+		if err := t.sys.rename(f.path, aside); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
 			return named(err, f.path, f.path)

@@ -90,11 +90,7 @@ func memoryGroups(root fs.FS) (g groups) {
 
 // readLimit returns the number in a file, or 0 if it has none, as for "max".
 func readLimit(root fs.FS, name string) int64 {
-	text, err := fs.ReadFile(root, name)
-	if err != nil {
-		return 0
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	n, err := strconv.ParseInt(word(root, name), 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -304,7 +304,7 @@ func compiledName(v reflect.Value) string {
 func (w *writer) bytes(v reflect.Value, t types.Type, depth int) doc {
 	b := v.Bytes()
 	name := w.f.typeName(v, t)
-	if utf8.Valid(b) && isPrintable(b) {
+	if isText(string(b), "\n\t\r") {
 		return doc{text: name + "(" + w.text(string(b), max(depth, 1)).text + ")", typed: true}
 	}
 	line := 16
@@ -343,12 +343,7 @@ func (w *writer) dump(b []byte, line int) string {
 	return strings.Join(lines, "\n")
 }
 
-// isPrintable says whether b looks like text rather than like numbers.
-func isPrintable(b []byte) bool {
-	for _, r := range string(b) {
-		if !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' {
-			return false
-		}
-	}
-	return true
+// isText says whether all of s are letters that look like themselves, or some of space.
+func isText(s, space string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) && !strings.ContainsRune(space, r) })
 }

@@ -59,6 +59,14 @@ type Drawer interface {
 	Draw(width int, paint func(what int, text string) string) string
 }
 
+// A Preloader is a value with cells that the person may want to run, as %load returns. An Editable is one
+// with a text to be changed, as %edit returns, and a Compound is a value of several.
+type (
+	Preloader interface{ Preload() []string }
+	Editable  interface{ Edit() string }
+	Compound  interface{ Values() []Value }
+)
+
 // A Painter can be drawn in pixels, for a front end that shows pictures.
 type Painter interface {
 	Drawer

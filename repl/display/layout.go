@@ -75,24 +75,14 @@ func (d doc) anyBlank() bool {
 }
 
 func (d doc) allAtoms() bool {
-	for _, item := range d.items {
-		if item.open != "" || item.label != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.items, func(item doc) bool { return item.open != "" || item.label != "" })
 }
 
 // fillFrom is how many entries of a map stand below each other before they stand side by side.
 const fillFrom = 12
 
 func (d doc) allSmall(width int) bool {
-	for _, item := range d.items {
-		if item.open != "" || runewidth.StringWidth(item.flat()) > width {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.items, func(item doc) bool { return item.open != "" || runewidth.StringWidth(item.flat()) > width })
 }
 
 // fillEntries writes entries side by side, as many as fit on a line.

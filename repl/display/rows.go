@@ -5,8 +5,6 @@ import (
 	"go/types"
 	"reflect"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
 
@@ -228,15 +226,7 @@ func (b *tableBuilder) cell(v reflect.Value, t types.Type) Cell {
 
 // plainCell says whether a string looks like itself in a table.
 func plainCell(s string) bool {
-	if s == "" || s != strings.TrimSpace(s) || s == "nil" || !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
+	return s != "" && s == strings.TrimSpace(s) && s != "nil" && isText(s, "")
 }
 
 // fit drops columns from the right until the table fits; the index and one field always stay.

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -246,21 +245,8 @@ func (w *writer) text(s string, depth int) doc {
 }
 
 func quote(s string, depth int) string {
-	if depth == 0 && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && isPlainText(s) {
+	if depth == 0 && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && !strings.Contains(s, "`") && isText(s, "\n\t") {
 		return "`" + s + "`"
 	}
 	return strconv.Quote(s)
-}
-
-// isPlainText says whether s can be shown between back quotes.
-func isPlainText(s string) bool {
-	if !utf8.ValidString(s) || strings.ContainsAny(s, "`\r") {
-		return false
-	}
-	for _, r := range s {
-		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,6 +1,7 @@
 package grade
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -72,11 +73,8 @@ func copyFile(from, to string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, f); err != nil {
-		w.Close()
-		return err
-	}
-	return w.Close()
+	_, err = io.Copy(w, f)
+	return errors.Join(err, w.Close())
 }
 
 // removeAll removes a folder, also what may not be written to. What links lead to stays as it is.

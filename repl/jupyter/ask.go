@@ -1,6 +1,7 @@
 package jupyter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -113,10 +114,7 @@ func complete(k *kernel, _ context.Context, m *message) any {
 	start, end := characterAt(request.Code, from), characterAt(request.Code, pos)
 	matches, types := make([]string, len(list)), make([]map[string]any, len(list))
 	for i, c := range list {
-		kind := completionTypes[c.Kind]
-		if kind == "" {
-			kind = c.Kind
-		}
+		kind := cmp.Or(completionTypes[c.Kind], c.Kind)
 		matches[i] = c.Text
 		types[i] = map[string]any{"start": start, "end": end, "text": c.Text, "type": kind, "signature": c.Detail}
 	}

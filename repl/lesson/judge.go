@@ -87,14 +87,10 @@ var undefined = lazy.Regexp(`^undefined: ([\pL_][\pL_\d]*)`)
 
 // notAsAsked says which names of an answer the check cannot use, as it was refused.
 func (l *Lesson) notAsAsked(e *Exercise, refused *session.CheckError, vars []session.Var) string {
-	own := l.declared()
-	given := map[string]string{} // by the exercise
-	declare(given, e.Start, true)
+	own, given, solved := l.declared(), declare(e.Start), declare(e.Solution)
 	var said, others []string
 	for _, d := range refused.Diags {
 		if m := undefined().FindStringSubmatch(d.Message); m != nil {
-			solved := map[string]string{}
-			declare(solved, e.Solution, false)
 			_, first := given[m[1]]
 			_, second := solved[m[1]]
 			if _, asked := own[m[1]]; first || second {
@@ -132,43 +128,46 @@ func (l *Lesson) notAsAsked(e *Exercise, refused *session.CheckError, vars []ses
 // declared are the names that the lesson's cells and solutions declare, functions of cells with the lines
 // that say their types: learners see those.
 func (l *Lesson) declared() map[string]string {
-	names := map[string]string{}
+	var sources []string
 	for _, c := range l.File.Code() {
-		declare(names, c.Source, true)
+		sources = append(sources, c.Source)
 	}
+	names := declare(sources...)
 	for i := range l.Exercises {
-		declare(names, l.Exercises[i].Solution, false)
+		for name := range declare(l.Exercises[i].Solution) {
+			names[name] += "" // learners do not see its line
+		}
 	}
 	return names
 }
 
 // Declared are the names that a cell declares, sorted.
-func Declared(source string) []string {
-	names := map[string]string{}
-	declare(names, source, false)
-	return slices.Sorted(maps.Keys(names))
-}
+func Declared(source string) []string { return slices.Sorted(maps.Keys(declare(source))) }
 
-// declare adds the names that a cell declares; seen says that learners see it.
-func declare(names map[string]string, source string, seen bool) {
-	tokens := cell.Scan(source)
-	for i, t := range tokens {
-		if t.Tok != token.IDENT || t.Depth > 0 {
-			continue
-		}
-		before := token.ILLEGAL
-		if i > 0 {
-			before = tokens[i-1].Tok
-		}
-		name := t.Text(source)
-		switch {
-		case before == token.FUNC && seen:
-			line, _ := cell.LineCol(source, t.From)
-			names[name] = strings.TrimSuffix(strings.TrimSpace(cell.Line(source, line)), " {")
-		case names[name] == "" && (slices.Contains([]token.Token{token.FUNC, token.VAR, token.CONST, token.TYPE}, before) || defines(tokens[i+1:])):
-			names[name] = ""
+// declare returns the names that cells declare, functions with the lines that say their types.
+func declare(sources ...string) map[string]string {
+	names := map[string]string{}
+	for _, source := range sources {
+		tokens := cell.Scan(source)
+		for i, t := range tokens {
+			if t.Tok != token.IDENT || t.Depth > 0 {
+				continue
+			}
+			before := token.ILLEGAL
+			if i > 0 {
+				before = tokens[i-1].Tok
+			}
+			name := t.Text(source)
+			switch {
+			case before == token.FUNC:
+				line, _ := cell.LineCol(source, t.From)
+				names[name] = strings.TrimSuffix(strings.TrimSpace(cell.Line(source, line)), " {")
+			case slices.Contains([]token.Token{token.VAR, token.CONST, token.TYPE}, before) || defines(tokens[i+1:]):
+				names[name] += ""
+			}
 		}
 	}
+	return names
 }
 
 // defines says whether what follows a name is the rest of a list of names and :=.

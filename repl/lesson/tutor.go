@@ -1,6 +1,7 @@
 package lesson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,10 +68,7 @@ func NewTutor(dir string, pages bool) (*Tutor, error) {
 // Begin starts the session with a front end's options.
 func (t *Tutor) Begin(o session.Options) (err error) {
 	t.o = o
-	if o.Dir == "" {
-		o.Dir = t.dir // what lessons read lies beside them
-	}
-	o.Source = t.dir
+	o.Dir, o.Source = cmp.Or(o.Dir, t.dir), t.dir // what lessons read lies beside them
 	if o.Show != nil {
 		o.Show = func(v display.Value) {
 			if !t.quiet.Load() {
@@ -178,8 +176,8 @@ func (t *Tutor) forget(text string) (dropped bool) {
 		}
 	}
 	for _, c := range slices.Clone(t.cells) {
-		names := map[string]string{}
-		if declare(names, c.Source, false); len(names) == 0 {
+		names := declare(c.Source)
+		if len(names) == 0 {
 			continue
 		}
 		for _, name := range gone {
@@ -283,8 +281,7 @@ func (t *Tutor) stepOf(e *Exercise) int {
 // answered is the exercise of the lesson that a cell answers, or nil: it declares all that the exercise
 // declares and its check uses. Of several it is the one where the learner is.
 func (t *Tutor) answered(text string) *Exercise {
-	declared := map[string]string{}
-	declare(declared, text, true)
+	declared := declare(text)
 	var found *Exercise
 	for i := range t.lesson().Exercises {
 		e := &t.lesson().Exercises[i]
@@ -301,16 +298,13 @@ func (t *Tutor) answered(text string) *Exercise {
 
 // asks are the names that an answer declares: those that the check uses, without one all.
 func (e *Exercise) asks() (names []string) {
-	all := map[string]string{}
-	declare(all, e.Start, true)
-	declare(all, e.Solution, false)
 	used := map[string]bool{}
 	for _, t := range cell.Scan(e.Check) {
 		if t.Tok == token.IDENT {
 			used[t.Text(e.Check)] = true
 		}
 	}
-	for name := range all {
+	for name := range declare(e.Start, e.Solution) {
 		if e.Check == "" || used[name] {
 			names = append(names, name)
 		}
@@ -326,11 +320,9 @@ func onlyCommands(text string) bool {
 // insert keeps a cell of the learner's own before the next step: answers may need what it declares. One that
 // declares the same names replaces it.
 func (t *Tutor) insert(text string) {
-	now := map[string]string{}
-	declare(now, text, false)
+	now := Declared(text)
 	for _, c := range t.cells {
-		was := map[string]string{}
-		if declare(was, c.Source, false); len(now) > 0 && t.own[c] && sameNames(was, now) {
+		if len(now) > 0 && t.own[c] && slices.Equal(Declared(c.Source), now) {
 			c.Source = text
 			return
 		}
@@ -341,15 +333,6 @@ func (t *Tutor) insert(text string) {
 	}
 	c := &mcsfile.Cell{Source: text}
 	t.cells, t.own[c] = slices.Insert(t.cells, at, c), true
-}
-
-func sameNames(a, b map[string]string) bool {
-	for name := range a {
-		if _, ok := b[name]; !ok {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 // keep writes what the learner has done. A failure is shown with the result.
@@ -420,10 +403,7 @@ func (t *Tutor) again(ctx context.Context) (said []string) {
 		case errors.Is(r.Err, session.ErrInterrupted):
 			return append(said, fmt.Sprintf("stopped: the last %s before here did not run again", units.Plural(int64(len(before)-i), "cell")))
 		case r.Err != nil:
-			title := c.Title
-			if title == "" {
-				title = cell.Line(c.Source, 1)
-			}
+			title := cmp.Or(c.Title, cell.Line(c.Source, 1))
 			said = append(said, fmt.Sprintf("fails: %s: %s", visible.Line(title), cell.Line(visible.Text(r.Err.Error()), 1)))
 		}
 	}

@@ -1,13 +1,11 @@
 package lesson
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -221,8 +219,5 @@ func (w *work) save() error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(w.dir, "progress.json"), func(to io.Writer) error {
-		_, err := io.Copy(to, bytes.NewReader(append(text, '\n')))
-		return err
-	})
+	return durable.WriteFile(filepath.Join(w.dir, "progress.json"), durable.Text(string(text)+"\n"))
 }

@@ -132,10 +132,7 @@ func (s *samplingFlags) sampling(m *llm.Model) llm.Sampling {
 	if s.given("temperature") {
 		o.Temperature = s.temperature
 	}
-	o.Seed = s.seed
-	if o.Seed == 0 {
-		o.Seed = rand.Uint64()
-	}
+	o.Seed = cmp.Or(s.seed, rand.Uint64())
 	return o
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -41,11 +40,7 @@ func (r *record) add(o script.Outcome) {
 	if o.Err != nil {
 		c.Error = o.Err.Error()
 	}
-	line, err := json.Marshal(c)
-	if err == nil {
-		_, err = r.file.Write(append(line, '\n'))
-	}
-	if err != nil { // the other process finds fewer cells
+	if json.NewEncoder(r.file).Encode(c) != nil { // the other process finds fewer cells
 		r.close()
 		r.file = nil
 	}
@@ -63,14 +58,11 @@ func readRecord(name string) (list []cellRecord) {
 	if err != nil {
 		return nil
 	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, len(text)+1)
-	for lines.Scan() {
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var c cellRecord
-		if json.Unmarshal(lines.Bytes(), &c) != nil {
-			break
+		if d.Decode(&c) != nil {
+			return list
 		}
 		list = append(list, c)
 	}
-	return list
 }

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -32,15 +33,9 @@ const MaxRecorded = 1 << 20
 
 // Listen has the recorder take what a session prints and shows, which the streams of the options get, too.
 func (r *Recorder) Listen(o *session.Options) {
-	stdout := o.Stdout
-	if stdout == nil {
-		stdout = io.Discard
-	}
+	stdout := cmp.Or(o.Stdout, io.Discard)
 	o.Stdout = io.MultiWriter(stdout, tap{r, "stdout"})
-	if o.Stderr == nil {
-		o.Stderr = io.Discard
-	}
-	o.Stderr = io.MultiWriter(o.Stderr, tap{r, "stderr"})
+	o.Stderr = io.MultiWriter(cmp.Or(o.Stderr, io.Discard), tap{r, "stderr"})
 	o.Render = func(v display.Value, _ int) display.Value { return display.Bundled(v, 0) }
 	o.Show = func(v display.Value) {
 		if v != nil {

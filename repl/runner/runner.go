@@ -210,14 +210,6 @@ func (r *Runner) Interrupt() {
 	}
 }
 
-// A preloader is a value with cells that the person may want to run, as %load returns. An editable is one
-// with a text to be changed, as %edit returns, and a compound is a value of several.
-type (
-	preloader interface{ Preload() []string }
-	editable  interface{ Edit() string }
-	compound  interface{ Values() []display.Value }
-)
-
 // bundles are the finished parts of a value.
 type bundles []display.Bundle
 
@@ -233,12 +225,12 @@ func (b bundles) Text(int) string {
 // render finishes a value while its cell runs.
 func (r *Runner) render(v display.Value, _ int) display.Value {
 	switch v := v.(type) {
-	case preloader:
+	case display.Preloader:
 		r.next(strings.Join(v.Preload(), "\n\n"))
-	case editable:
+	case display.Editable:
 		r.next(v.Edit())
 		return bundles{}
-	case compound:
+	case display.Compound:
 		var list bundles
 		for _, each := range v.Values() {
 			list = append(list, display.Bundled(each, TextWidth))

@@ -5,6 +5,7 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,11 +96,8 @@ func Run(ctx context.Context, f *mcsfile.File, o Options) (*Report, error) {
 	if err := f.Problem(); err != nil && o.Check {
 		return nil, err
 	}
-	if o.Stdout == nil {
-		o.Stdout = io.Discard
-	}
 	var output bytes.Buffer
-	stdout := io.MultiWriter(&output, o.Stdout)
+	stdout := io.MultiWriter(&output, cmp.Or(o.Stdout, io.Discard))
 	runner, err := o.Open(stdout)
 	if err != nil {
 		return nil, err

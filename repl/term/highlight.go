@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"go/token"
 	"strings"
 	"sync"
@@ -73,7 +74,7 @@ func spansOf(src string, tokens []cell.Token) (spans []span) {
 var colours = sync.OnceValue(func() map[chroma.TokenType]colour {
 	m := map[chroma.TokenType]colour{}
 	for _, kind := range palette().Types() {
-		parameters, _, _ := strings.Cut(strings.TrimPrefix(highlighted(chroma.Token{Type: kind, Value: "x"}), "\x1b["), "m")
+		parameters, _, _ := strings.Cut(strings.TrimPrefix(highlighted(chroma.Token{Type: cmp.Or(kind, chroma.Text), Value: "x"}), "\x1b["), "m")
 		m[kind] = colour(strings.TrimSuffix(parameters, "x"))
 	}
 	return m
@@ -100,10 +101,7 @@ func (t theme) source(src string, calls bool) string {
 		if calls && kind == 0 && tok.Tok == token.IDENT && strings.HasPrefix(src[tok.To:], "(") {
 			kind = chroma.NameFunction
 		}
-		if kind == 0 {
-			kind = chroma.Text
-		}
-		list = append(list, chroma.Token{Type: chroma.Text, Value: src[last:tok.From]}, chroma.Token{Type: kind, Value: tok.Text(src)})
+		list = append(list, chroma.Token{Type: chroma.Text, Value: src[last:tok.From]}, chroma.Token{Type: cmp.Or(kind, chroma.Text), Value: tok.Text(src)})
 		last = tok.To
 	}
 	return highlighted(append(list, chroma.Token{Type: chroma.Text, Value: src[last:]})...)

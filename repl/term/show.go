@@ -11,16 +11,6 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// A preloader is a value with cells that the arrow keys recall once the value was shown, as %load returns.
-type preloader interface {
-	Preload() []string
-}
-
-// An editable is a value with a text that the person wants to edit, as %edit returns.
-type editable interface {
-	Edit() string
-}
-
 // edit lets the person change a text with an editor, and puts the result into the next cell.
 func (nb *notebook) edit(text string) {
 	changed, err := editText(text)
@@ -43,7 +33,7 @@ func prompt(n int) string {
 // unchanged that the notebook itself uses: commands return them, and they contain no values of cells.
 func (nb *notebook) render(v display.Value, result int) display.Value {
 	switch v.(type) {
-	case preloader, editable:
+	case display.Preloader, display.Editable:
 		return v
 	}
 	if c, ok := v.(chooser); ok {
@@ -55,18 +45,13 @@ func (nb *notebook) render(v display.Value, result int) display.Value {
 	return display.Render(v, columns()-len(prompt(result)), nb.theme.style())
 }
 
-// A compound is a value of several, such as a plot and the line below it.
-type compound interface {
-	Values() []display.Value
-}
-
 // pictured renders a plot, or a value with a plot among its parts, as a picture; nil if text shows it best.
 func (nb *notebook) pictured(v display.Value, result int) *pictured {
 	front := len(prompt(result))
 	switch v := v.(type) {
 	case display.Painter:
 		return nb.pictures.show(v, front)
-	case compound:
+	case display.Compound:
 		whole, found := &pictured{Value: display.Text(v.(display.Value).Text(columns()))}, false
 		var parts []string
 		for _, part := range v.Values() {
@@ -89,12 +74,12 @@ func (nb *notebook) show(r session.Result) {
 		if v == nil {
 			continue
 		}
-		if p, ok := v.(preloader); ok {
+		if p, ok := v.(display.Preloader); ok {
 			for _, cell := range p.Preload() {
 				nb.editor.Remember(cell)
 			}
 		}
-		if e, ok := v.(editable); ok {
+		if e, ok := v.(display.Editable); ok {
 			nb.edit(e.Edit())
 			continue
 		}

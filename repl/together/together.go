@@ -5,6 +5,7 @@
 package together
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,8 +156,5 @@ func (c *Cells) judge(list []report, err error) (others string, all error) {
 	if c.words.Rank() > 0 {
 		others = ""
 	}
-	if all == nil {
-		all = err
-	}
-	return others, all
+	return others, cmp.Or(all, err)
 }

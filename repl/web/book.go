@@ -189,8 +189,6 @@ func (b *book) change(list []edit) error {
 		cells[i].Kind, cells[i].Source = e.Kind, e.Source
 	}
 	b.nb.Cells = cells
-	b.revision++
-	b.changes++
 	return nil
 }
 

@@ -14,9 +14,6 @@ const maxBehind = 512
 // heartbeat is how often a quiet stream says that it is alive.
 const heartbeat = 15 * time.Second
 
-// A hub gives events to all pages. The server's mu guards it.
-type hub struct{ pages map[chan []byte]bool }
-
 // An event is what happens in a notebook: its kind and what belongs to it.
 type event struct {
 	Kind     string `json:"kind"`
@@ -42,11 +39,11 @@ func (s *server) send(e event) {
 	case s.talk.wake <- struct{}{}:
 	default:
 	}
-	for page := range s.hub.pages {
+	for page := range s.pages {
 		select {
 		case page <- text:
 		default:
-			delete(s.hub.pages, page)
+			delete(s.pages, page)
 			close(page)
 		}
 	}
@@ -59,15 +56,12 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) {
 	page := make(chan []byte, maxBehind)
 	s.mu.Lock()
 	text, err := json.Marshal(event{Kind: "book", Book: s.view(), Revision: s.book.revision})
-	if s.hub.pages == nil {
-		s.hub.pages = map[chan []byte]bool{}
-	}
-	s.hub.pages[page] = true
+	s.pages[page] = true
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.hub.pages, page)
+		delete(s.pages, page)
 	}()
 	alive := time.NewTicker(heartbeat)
 	defer alive.Stop()

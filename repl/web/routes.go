@@ -135,6 +135,8 @@ func (s *server) edit(e edited) (any, error) {
 
 // changed tells all pages of the cells' new texts. The caller holds mu.
 func (s *server) changed(client string) {
+	s.book.revision++
+	s.book.changes++
 	s.send(event{Kind: "edited", Client: client, Revision: s.book.revision, Book: &view{Cells: s.book.cells(false)}})
 	s.rouse()
 }

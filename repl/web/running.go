@@ -366,8 +366,6 @@ func (s *server) payload(id string, list []map[string]any) {
 			text, _ := p["text"].(string)
 			at := slices.IndexFunc(s.book.nb.Cells, func(c notebook.Cell) bool { return c.ID == id })
 			s.book.nb.Cells = slices.Insert(s.book.nb.Cells, at+1, notebook.Cell{Kind: "code", ID: rand.Text()[:8], Source: text, Metadata: map[string]any{}})
-			s.book.revision++
-			s.book.changes++
 			s.changed("")
 		}
 	}

@@ -194,8 +194,6 @@ func (d deck) Edit(text string) {
 	defer d.mu.Unlock()
 	if slides := d.book.slides(); len(slides) > 0 {
 		d.book.nb.Cells[slides[d.at(slides)]].Source = text
-		d.book.revision++
-		d.book.changes++
 		d.changed("")
 	}
 }

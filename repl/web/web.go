@@ -62,12 +62,12 @@ type server struct {
 	runner *runner.Runner
 	book   *book
 	talk   talk
-	hub    hub
 	wake   chan struct{} // there is work, for the goroutine that runs cells
 
 	work sync.Mutex // held while the session is used
 
-	mu      sync.Mutex // guards what follows, the book and the order of events
+	mu      sync.Mutex           // guards what follows, the book and the order of events
+	pages   map[chan []byte]bool // which get all events
 	waiting []job
 	running string      // the cell that runs, or ""
 	names   string      // the table of variables
@@ -133,7 +133,7 @@ func (s *server) beside(ctx context.Context, l net.Listener) error {
 }
 
 func newServer(o Options, b *book, port int) *server {
-	return &server{o: o, guard: newGuard(port), book: b, wake: make(chan struct{}, 1)}
+	return &server{o: o, guard: newGuard(port), book: b, wake: make(chan struct{}, 1), pages: map[chan []byte]bool{}}
 }
 
 func (s *server) serve(ctx context.Context, l net.Listener) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/doc"
@@ -96,10 +97,7 @@ func (w *docWriter) fields(s *ast.TypeSpec) {
 		return
 	}
 	for _, f := range list.List {
-		comment := f.Doc.Text()
-		if comment == "" {
-			comment = f.Comment.Text()
-		}
+		comment := cmp.Or(f.Doc.Text(), f.Comment.Text())
 		for _, name := range f.Names {
 			if !name.IsExported() {
 				continue
@@ -137,13 +135,7 @@ func (w *docWriter) values(values []*doc.Value) {
 			if !ok {
 				continue
 			}
-			comment := s.Doc.Text()
-			if comment == "" {
-				comment = s.Comment.Text()
-			}
-			if comment == "" {
-				comment = v.Doc
-			}
+			comment := cmp.Or(s.Doc.Text(), s.Comment.Text(), v.Doc)
 			for _, name := range s.Names {
 				obj := w.pkg.Scope().Lookup(name.Name)
 				if obj != nil && name.IsExported() {

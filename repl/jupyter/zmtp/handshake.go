@@ -2,6 +2,8 @@ package zmtp
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -47,17 +49,10 @@ func (w *wire) greet(mechanism string, server bool) error {
 	if g[0] != 0xff || g[9]&1 == 0 || g[10] < 3 {
 		return fmt.Errorf("zmtp: got % x, want the greeting of version 3", g[:12])
 	}
-	if got := string(trimZeros(g[12:32])); got != mechanism {
+	if got := string(bytes.TrimRight(g[12:32], "\x00")); got != mechanism {
 		return fmt.Errorf("zmtp: got a peer with security %s, want %s", got, mechanism)
 	}
 	return nil
-}
-
-func trimZeros(b []byte) []byte {
-	for len(b) > 0 && b[len(b)-1] == 0 {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 // accept shakes hands with a peer that has connected. A kind is the socket's, keys those of CURVE or nil.
@@ -102,9 +97,7 @@ func (w *wire) meet(metadata []byte, kind Kind) error {
 		_ = w.writeFrames(command("ERROR", []byte("\x13Invalid socket type")))
 		return fmt.Errorf("zmtp: got a peer of type %q, which a %s socket does not meet", w.kind, kind)
 	}
-	if w.id == "" {
-		w.id = "\x00" + rand.Text() // as ZeroMQ does: names that begin with a zero are the socket's
-	}
+	w.id = cmp.Or(w.id, "\x00"+rand.Text()) // as ZeroMQ does: names that begin with a zero are the socket's
 	return w.SetDeadline(time.Time{})
 }
 

@@ -35,14 +35,13 @@ func (p *program) fixes() (edits []edit, changed bool) {
 // addMissing answers undefined names: packages are imported, ctx is declared, variables of main that
 // functions use become variables of the package.
 func (p *program) addMissing() (changed bool) {
-	vars := p.mainVars()
 	for _, problem := range p.problems {
 		name, ok := strings.CutPrefix(problem.Msg, "undefined: ")
 		if !ok {
 			continue
 		}
-		if _, ok := vars[name]; ok && p.globals[name] == "" {
-			p.makeGlobal(name, vars)
+		if p.globals[name] == "" && p.mainVar(name) != nil {
+			p.makeGlobal(name)
 			return true // the text has changed: places in it are others now
 		} else if name == "ctx" && !p.usesCtx {
 			p.usesCtx, changed = true, true
@@ -86,113 +85,100 @@ func (p *program) qualify(pkg *types.Package) string {
 	return pkg.Name()
 }
 
-// mainVars are the variables that main declares at its top level.
-func (p *program) mainVars() map[string]types.Object {
-	vars := map[string]types.Object{}
-	for ident, obj := range p.info.Defs {
-		if v, ok := obj.(*types.Var); ok && p.atTop(ident) != nil && v.Type() != types.Typ[types.Invalid] {
-			vars[v.Name()] = v
-		}
+// mainVar is the variable of main's own block with a name, or nil.
+func (p *program) mainVar(name string) *types.Var {
+	v, ok := p.info.Scopes[p.main().Type].Lookup(name).(*types.Var)
+	if !ok || v.Type() == types.Typ[types.Invalid] {
+		return nil
 	}
-	return vars
+	return v
 }
 
-// atTop returns the statement of main's own block that declares the identifier, or nil.
-func (p *program) atTop(ident *ast.Ident) ast.Stmt {
+// A binding is a := of main's own block, or a var of it with one line.
+type binding struct {
+	stmt   ast.Stmt
+	define token.Pos // of the :=
+	names  []*ast.Ident
+	typ    ast.Expr // of a var
+	values []ast.Expr
+}
+
+func (p *program) bindings() (list []binding) {
 	for _, s := range p.main().Body.List {
+		b := binding{stmt: s}
 		switch s := s.(type) {
 		case *ast.AssignStmt:
 			for _, lhs := range s.Lhs {
-				if lhs == ident {
-					return s
+				if ident, ok := lhs.(*ast.Ident); ok && s.Tok == token.DEFINE {
+					b.names, b.values, b.define = append(b.names, ident), s.Rhs, s.TokPos
 				}
 			}
 		case *ast.DeclStmt:
-			for _, spec := range s.Decl.(*ast.GenDecl).Specs {
-				if v, ok := spec.(*ast.ValueSpec); ok {
-					if slices.Contains(v.Names, ident) {
-						return s
-					}
-				}
+			d := s.Decl.(*ast.GenDecl)
+			if d.Tok == token.VAR && len(d.Specs) == 1 {
+				v := d.Specs[0].(*ast.ValueSpec)
+				b.names, b.typ, b.values = v.Names, v.Type, v.Values
 			}
 		}
-	}
-	return nil
-}
-
-// makeGlobal makes a variable of main one of the package, and with it those that the same statements declare:
-// a := that declares some of its names would hide the package's others.
-func (p *program) makeGlobal(name string, vars map[string]types.Object) {
-	names := map[string]bool{name: true}
-	for grown := true; grown; {
-		grown = false
-		for _, s := range p.main().Body.List {
-			list := declaredBy(s)
-			if !slices.ContainsFunc(list, func(i *ast.Ident) bool { return names[i.Name] }) {
-				continue
-			}
-			for _, i := range list {
-				grown = grown || !names[i.Name] && i.Name != "_"
-				names[i.Name] = names[i.Name] || i.Name != "_"
-			}
-		}
-	}
-	for n := range names {
-		if v, ok := vars[n]; ok {
-			p.globals[n] = types.TypeString(v.Type(), p.qualify)
-		}
-	}
-	var edits []edit
-	seen := map[string]bool{}
-	for _, s := range p.main().Body.List {
-		list := declaredBy(s)
-		if !slices.ContainsFunc(list, func(i *ast.Ident) bool { return names[i.Name] }) {
-			continue
-		}
-		if a, ok := s.(*ast.AssignStmt); ok {
-			edits = append(edits, edit{p.offset(a.TokPos), p.offset(a.TokPos) + 2, "="})
-		} else {
-			edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), p.assignVar(s.(*ast.DeclStmt), seen)})
-		}
-		for _, i := range list {
-			seen[i.Name] = true
-		}
-	}
-	p.apply(edits)
-}
-
-// declaredBy lists the names on the left of a := or of a var with one line.
-func declaredBy(s ast.Stmt) (list []*ast.Ident) {
-	switch s := s.(type) {
-	case *ast.AssignStmt:
-		for _, lhs := range s.Lhs {
-			if ident, ok := lhs.(*ast.Ident); ok && s.Tok == token.DEFINE {
-				list = append(list, ident)
-			}
-		}
-	case *ast.DeclStmt:
-		d := s.Decl.(*ast.GenDecl)
-		if v, ok := d.Specs[0].(*ast.ValueSpec); ok && len(d.Specs) == 1 && d.Tok == token.VAR {
-			list = v.Names
+		if len(b.names) > 0 {
+			list = append(list, b)
 		}
 	}
 	return list
 }
 
-// assignVar is a var of main as an assignment. Without values it makes those zero that were seen before.
-func (p *program) assignVar(d *ast.DeclStmt, seen map[string]bool) string {
-	v := d.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec)
-	lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
-	if len(v.Values) > 0 {
-		return lhs + " = " + p.text[p.offset(v.Values[0].Pos()):p.offset(v.End())]
+// declares says whether one of the names is declared.
+func (b binding) declares(names map[string]bool) bool {
+	return slices.ContainsFunc(b.names, func(i *ast.Ident) bool { return names[i.Name] })
+}
+
+// assign makes an assignment of a binding. A var without values makes those zero that were declared before.
+func (p *program) assign(b binding, before func(name string) bool) edit {
+	if b.define.IsValid() {
+		return edit{p.offset(b.define), p.offset(b.define) + 2, "="}
+	}
+	if len(b.values) > 0 {
+		return p.replace(b.stmt, sourceOf(p, b.names)+" = "+sourceOf(p, b.values))
 	}
 	var lines []string
-	for _, name := range v.Names {
-		if seen[name.Name] {
-			lines = append(lines, name.Name+" = *new("+p.source(v.Type)+")")
+	for _, name := range b.names {
+		if before(name.Name) {
+			lines = append(lines, name.Name+" = *new("+p.source(b.typ)+")")
 		}
 	}
-	return strings.Join(lines, "\n")
+	return p.replace(b.stmt, strings.Join(lines, "\n"))
+}
+
+// makeGlobal makes a variable of main one of the package, and with it those that the same statements declare:
+// a := that declares some of its names would hide the package's others.
+func (p *program) makeGlobal(name string) {
+	names := map[string]bool{name: true}
+	for known := 0; known < len(names); {
+		known = len(names)
+		for _, b := range p.bindings() {
+			for _, i := range b.names {
+				if i.Name != "_" && b.declares(names) {
+					names[i.Name] = true
+				}
+			}
+		}
+	}
+	for n := range names {
+		if v := p.mainVar(n); v != nil {
+			p.globals[n] = types.TypeString(v.Type(), p.qualify)
+		}
+	}
+	var edits []edit
+	seen := map[string]bool{}
+	for _, b := range p.bindings() {
+		if b.declares(names) {
+			edits = append(edits, p.assign(b, func(name string) bool { return seen[name] }))
+			for _, i := range b.names {
+				seen[i.Name] = true
+			}
+		}
+	}
+	p.apply(edits)
 }
 
 // statements calls visit for the statements of main, of its own block and of those in it, but not of function
@@ -220,24 +206,24 @@ func (p *program) statements(visit func(s ast.Stmt, top bool)) {
 
 // checkErrors writes out the checks of errors that main leaves out.
 func (p *program) checkErrors() (edits []edit) {
-	change := func(from, to token.Pos, text string) { edits = append(edits, edit{p.offset(from), p.offset(to), text}) }
 	p.statements(func(s ast.Stmt, top bool) {
 		switch s := s.(type) {
 		case *ast.AssignStmt:
 			switch {
 			case len(s.Rhs) != 1 || !p.leavesOutError(len(s.Lhs), s.Rhs[0]):
 			case s.Tok != token.DEFINE && (!top || !p.areLocal(s.Lhs)):
-				change(s.Pos(), s.End(), p.assignChecked(s))
+				// A := beside err might declare the variables again.
+				edits = append(edits, p.replace(s, p.checked(s.Rhs[0], len(s.Lhs), func(values string) string {
+					return fmt.Sprint(sourceOf(p, s.Lhs), " ", s.Tok, " ", values)
+				})))
 			default:
-				lhs := p.text[p.offset(s.Pos()):p.offset(s.Lhs[len(s.Lhs)-1].End())]
-				change(s.Pos(), s.End(), fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(s.Rhs[0]), p.fatal()))
+				edits = append(edits, p.replace(s, fmt.Sprintf("%s, err := %s\nif %s", sourceOf(p, s.Lhs), p.source(s.Rhs[0]), p.fatal())))
 			}
 		case *ast.DeclStmt:
 			specs := s.Decl.(*ast.GenDecl).Specs
 			v, ok := specs[0].(*ast.ValueSpec)
 			if ok && len(specs) == 1 && len(v.Values) == 1 && v.Type == nil && p.leavesOutError(len(v.Names), v.Values[0]) {
-				lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
-				change(s.Pos(), s.End(), fmt.Sprintf("%s, err := %s\n%s", lhs, p.source(v.Values[0]), p.fatal()))
+				edits = append(edits, p.replace(s, fmt.Sprintf("%s, err := %s\nif %s", sourceOf(p, v.Names), p.source(v.Values[0]), p.fatal())))
 			}
 		case *ast.RangeStmt:
 			if top && s.Value == nil && s.Tok != token.ASSIGN && session.YieldsErrors(p.info.TypeOf(s.X)) {
@@ -245,7 +231,8 @@ func (p *program) checkErrors() (edits []edit) {
 				if s.Key != nil {
 					key = p.source(s.Key)
 				}
-				change(s.Pos(), s.Body.Lbrace+1, fmt.Sprintf("for %s, err := range %s {\n%s", key, p.source(s.X), p.fatal()))
+				edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.Body.Lbrace + 1),
+					fmt.Sprintf("for %s, err := range %s {\nif %s", key, p.source(s.X), p.fatal())})
 			}
 		}
 	})
@@ -262,32 +249,28 @@ func (p *program) areLocal(list []ast.Expr) bool {
 	})
 }
 
-// assignChecked assigns the results of a call to existing variables, which a := beside err might declare
-// again.
-func (p *program) assignChecked(s *ast.AssignStmt) string {
-	var values, lhs []string
-	for i, x := range s.Lhs {
-		values, lhs = append(values, fmt.Sprint("value", i)), append(lhs, p.source(x))
+// checked is a call that gives n values and an error, and what use, unless it is nil, makes of the values.
+func (p *program) checked(call ast.Expr, n int, use func(values string) string) string {
+	made, then := slices.Repeat([]string{"_"}, n), ""
+	if use != nil {
+		for i := range made {
+			made[i] = fmt.Sprint("value", i)
+		}
+		then = " else {\n\t" + use(strings.Join(made, ", ")) + "\n}"
 	}
-	made := strings.Join(values, ", ")
-	return fmt.Sprintf("if %s, err := %s; err != nil {\n\tlog.Fatal(err)\n} else {\n\t%s %s %s\n}", made, p.logged(s.Rhs[0]), strings.Join(lhs, ", "), s.Tok, made)
+	return fmt.Sprintf("if %s := %s; %s%s", strings.Join(append(made, "err"), ", "), p.source(call), p.fatal(), then)
 }
 
-// logged is an expression whose error will be logged.
-func (p *program) logged(x ast.Expr) string {
-	p.imports["log"] = ""
-	return p.source(x)
-}
-
+// fatal is the rest of an if that logs err.
 func (p *program) fatal() string {
 	p.imports["log"] = ""
-	return "if err != nil {\n\tlog.Fatal(err)\n}"
+	return "err != nil {\n\tlog.Fatal(err)\n}"
 }
 
 // leavesOutError says whether a call gives n values and an error.
 func (p *program) leavesOutError(n int, call ast.Expr) bool {
-	tuple, ok := p.info.TypeOf(call).(*types.Tuple)
-	return ok && tuple.Len() == n+1 && isError(tuple.At(n).Type())
+	results := resultsOf(p.info.TypeOf(call))
+	return len(results) == n+1 && isError(results[n])
 }
 
 // redeclared answers a := that declares again: the same type becomes an assignment, another type another
@@ -299,13 +282,10 @@ func (p *program) redeclared() []edit {
 			scope[name] = obj.Type()
 		}
 	}
-	for _, s := range p.main().Body.List {
-		names, values, define := p.assigned(s)
-		if !define {
-			continue
-		}
+	for _, b := range p.bindings() {
+		values := p.valueTypes(b)
 		fresh, again := false, false
-		for i, name := range names {
+		for i, name := range b.names {
 			old, known := scope[name.Name]
 			switch {
 			case name.Name == "_":
@@ -313,119 +293,61 @@ func (p *program) redeclared() []edit {
 				fresh = true
 				scope[name.Name] = values[i]
 			case values[i] != nil && !types.Identical(old, types.Default(values[i])):
-				return p.renameFrom(name)
+				return p.renameFrom(name, b.stmt.End())
 			default:
 				again = true
 			}
 		}
-		if d, ok := s.(*ast.DeclStmt); ok && fresh && again {
-			v := d.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec)
-			if len(v.Values) > 0 && v.Type == nil { // a := may declare some of its names again
-				lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
-				return []edit{{p.offset(d.Pos()), p.offset(d.End()), lhs + " := " + p.text[p.offset(v.Values[0].Pos()):p.offset(v.End())]}}
-			}
-		}
-		if a, ok := s.(*ast.AssignStmt); ok && !fresh {
-			return []edit{{p.offset(a.TokPos), p.offset(a.TokPos) + 2, "="}}
-		}
-		if d, ok := s.(*ast.DeclStmt); ok && !fresh && len(names) > 0 {
-			return p.assignDecl(d)
+		switch isVar := !b.define.IsValid(); {
+		case !fresh:
+			return []edit{p.assign(b, func(string) bool { return true })}
+		case isVar && again && b.typ == nil: // a := may declare some of its names again
+			return []edit{p.replace(b.stmt, sourceOf(p, b.names)+" := "+sourceOf(p, b.values))}
 		}
 	}
 	return nil
 }
 
-// assigned returns the names that a := or a var declares, and the types that they would have.
-func (p *program) assigned(s ast.Stmt) (names []*ast.Ident, values []types.Type, define bool) {
-	switch s := s.(type) {
-	case *ast.AssignStmt:
-		if s.Tok != token.DEFINE {
-			return nil, nil, false
-		}
-		for _, lhs := range s.Lhs {
-			if ident, ok := lhs.(*ast.Ident); ok {
-				names = append(names, ident)
-			}
-		}
-		return names, p.valueTypes(s.Rhs, len(names)), true
-	case *ast.DeclStmt:
-		d := s.Decl.(*ast.GenDecl)
-		v, ok := d.Specs[0].(*ast.ValueSpec)
-		if !ok || d.Tok != token.VAR || len(d.Specs) > 1 {
-			return nil, nil, false
-		}
-		values = p.valueTypes(v.Values, len(v.Names))
-		if v.Type != nil {
-			for i := range values {
-				values[i] = p.info.TypeOf(v.Type)
-			}
-		}
-		return v.Names, values, true
-	}
-	return nil, nil, false
-}
-
-func (p *program) valueTypes(rhs []ast.Expr, n int) []types.Type {
-	list := make([]types.Type, n)
-	if len(rhs) == 1 && n > 1 {
-		if tuple, ok := p.info.TypeOf(rhs[0]).(*types.Tuple); ok && tuple.Len() == n {
-			for i := range list {
-				list[i] = tuple.At(i).Type()
-			}
+// valueTypes are the types that the names of a binding would have.
+func (p *program) valueTypes(b binding) []types.Type {
+	list := make([]types.Type, len(b.names))
+	if len(b.values) == 1 && len(list) > 1 && b.typ == nil {
+		if results := resultsOf(p.info.TypeOf(b.values[0])); len(results) == len(list) {
+			return results
 		}
 		return list
 	}
-	for i := range min(n, len(rhs)) {
-		if t := p.info.TypeOf(rhs[i]); t != nil {
-			list[i] = types.Default(t)
+	for i := range list {
+		if b.typ != nil {
+			list[i] = p.info.TypeOf(b.typ)
+		} else if i < len(b.values) {
+			list[i] = types.Default(p.info.TypeOf(b.values[i]))
 		}
 	}
 	return list
 }
 
-// assignDecl makes an assignment of a var that was declared before.
-func (p *program) assignDecl(d *ast.DeclStmt) []edit {
-	v := d.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec)
-	value := "*new(" + p.text[p.offset(v.Names[0].End()):p.offset(v.End())] + ")"
-	if len(v.Values) > 0 {
-		value = p.text[p.offset(v.Values[0].Pos()):p.offset(v.End())]
-	}
-	lhs := p.text[p.offset(v.Pos()):p.offset(v.Names[len(v.Names)-1].End())]
-	return []edit{{p.offset(d.Pos()), p.offset(d.End()), lhs + " = " + value}}
-}
-
-// renameFrom gives a variable another name from the declaration that changes its type on. In that statement
-// only the left side is meant: the right side still reads the old variable.
-func (p *program) renameFrom(declared *ast.Ident) (edits []edit) {
+// renameFrom gives a variable another name from the declaration that changes its type on. In that statement,
+// which ends at end, only the left side is meant: the right side still reads the old variable.
+func (p *program) renameFrom(declared *ast.Ident, end token.Pos) (edits []edit) {
 	name := declared.Name
 	fresh := name + "2"
-	for n := 3; p.taken(fresh); n++ {
+	for n := 3; mentions(p.file, fresh); n++ {
 		fresh = fmt.Sprintf("%s%d", name, n)
 	}
-	stmt := p.atTop(declared)
-	edits = append(edits, edit{p.offset(declared.Pos()), p.offset(declared.End()), fresh})
+	edits = append(edits, p.replace(declared, fresh))
 	ast.Inspect(p.main(), func(n ast.Node) bool {
 		ident, ok := n.(*ast.Ident)
-		if !ok || ident.Name != name || ident.Pos() <= stmt.End() {
+		if !ok || ident.Name != name || ident.Pos() <= end {
 			return true
 		}
 		obj := p.info.ObjectOf(ident)
 		if obj == nil || obj.Parent() == p.info.Scopes[p.main().Type] || obj.Parent() == p.pkg.Scope() {
-			edits = append(edits, edit{p.offset(ident.Pos()), p.offset(ident.End()), fresh})
+			edits = append(edits, p.replace(ident, fresh))
 		}
 		return true
 	})
 	return edits
-}
-
-func (p *program) taken(name string) bool {
-	taken := false
-	ast.Inspect(p.file, func(n ast.Node) bool {
-		ident, ok := n.(*ast.Ident)
-		taken = taken || ok && ident.Name == name
-		return !taken
-	})
-	return taken
 }
 
 // showValues prints the values that the session would have shown, and drops those that it would have
@@ -445,18 +367,26 @@ func (p *program) showValues() (edits []edit) {
 		text := ""
 		switch results := resultsOf(tv.Type); {
 		case isCall && len(results) > 0 && isError(results[len(results)-1]):
-			text = p.callChecked(x.X, len(results)-1, shown)
+			var show func(string) string
+			if shown && len(results) > 1 {
+				show = p.printed
+			}
+			text = p.checked(x.X, len(results)-1, show)
 		case shown:
-			p.imports["fmt"] = ""
-			text = "fmt.Println(" + p.source(s) + ")"
+			text = p.printed(p.source(s))
 		case !isCall:
 			text = "_ = " + p.source(s)
 		default:
 			return
 		}
-		edits = append(edits, edit{p.offset(s.Pos()), p.offset(s.End()), text})
+		edits = append(edits, p.replace(s, text))
 	})
 	return edits
+}
+
+func (p *program) printed(values string) string {
+	p.imports["fmt"] = ""
+	return "fmt.Println(" + values + ")"
 }
 
 // resultsOf are the types of a call's results.
@@ -469,20 +399,6 @@ func resultsOf(t types.Type) (list []types.Type) {
 		list = append(list, v.Type())
 	}
 	return list
-}
-
-// callChecked is a call that gives n values, which may be shown, and an error.
-func (p *program) callChecked(call ast.Expr, n int, shown bool) string {
-	var values, lhs []string
-	for i := range n {
-		values, lhs = append(values, fmt.Sprint("value", i)), append(lhs, "_")
-	}
-	if !shown || n == 0 {
-		return fmt.Sprintf("if %s := %s; err != nil {\n\tlog.Fatal(err)\n}", strings.Join(append(lhs, "err"), ", "), p.logged(call))
-	}
-	p.imports["fmt"] = ""
-	made := strings.Join(values, ", ")
-	return fmt.Sprintf("if %s, err := %s; err != nil {\n\tlog.Fatal(err)\n} else {\n\tfmt.Println(%s)\n}", made, p.logged(call), made)
 }
 
 // isPrint says whether a call is one of fmt's that print: its results are never shown.

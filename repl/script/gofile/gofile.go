@@ -250,7 +250,17 @@ func (p *program) apply(edits []edit) {
 
 func (p *program) offset(pos token.Pos) int { return p.fset.Position(pos).Offset }
 
-func (p *program) source(n ast.Node) string { return p.text[p.offset(n.Pos()):p.offset(n.End())] }
+func (p *program) source(n ast.Node) string { return sourceOf(p, []ast.Node{n}) }
+
+// sourceOf is the text from the first of some nodes to the last.
+func sourceOf[N ast.Node](p *program, list []N) string {
+	return p.text[p.offset(list[0].Pos()):p.offset(list[len(list)-1].End())]
+}
+
+// replace is the edit that writes text in place of a node.
+func (p *program) replace(n ast.Node, text string) edit {
+	return edit{p.offset(n.Pos()), p.offset(n.End()), text}
+}
 
 // unitOf returns the statement unit that a position is in.
 func (p *program) unitOf(pos token.Pos) *unit {

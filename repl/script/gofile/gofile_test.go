@@ -156,6 +156,17 @@ func main() {
 	x = x + 1
 	fmt.Println(x)
 }`},
+		{"the same variables again are zero", []string{"var a, b int", "a = 1", "var a, b int", "a + b"}, `
+import (
+	"fmt"
+)
+func main() {
+	var a, b int
+	a = 1
+	a = *new(int)
+	b = *new(int)
+	fmt.Println(a + b)
+}`},
 		{"another type is another variable", []string{"x := 1", "x := fmt.Sprint(x)", "x + `b`"}, `
 import (
 	"fmt"

@@ -1,9 +1,11 @@
 package picture
 
 import (
+	"bytes"
 	"fmt"
 	"image"
 	"image/color"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -34,12 +36,7 @@ func sixel(img image.Image) string {
 			}
 			bits[index][i%width] |= 1 << (i / width)
 		}
-		colours := make([]int16, 0, len(bits))
-		for index := range bits {
-			colours = append(colours, index)
-		}
-		slices.Sort(colours)
-		for k, index := range colours {
+		for k, index := range slices.Sorted(maps.Keys(bits)) {
 			if k > 0 {
 				b.WriteByte('$') // back to the left edge
 			}
@@ -55,13 +52,10 @@ func percent(v uint8) int { return (int(v)*100 + 127) / 255 }
 
 // repeats writes columns of six pixels, equal ones with their number.
 func repeats(b *strings.Builder, columns []byte) {
-	end := len(columns)
-	for end > 0 && columns[end-1] == 0 {
-		end--
-	}
-	for i := 0; i < end; {
+	columns = bytes.TrimRight(columns, "\x00")
+	for i := 0; i < len(columns); {
 		n := 1
-		for i+n < end && columns[i+n] == columns[i] {
+		for i+n < len(columns) && columns[i+n] == columns[i] {
 			n++
 		}
 		c := '?' + columns[i]
@@ -105,11 +99,7 @@ func reduce(img image.Image, limit int) (palette []color.NRGBA, indices []int16)
 			keys = append(keys, int32(key))
 		}
 	}
-	all := make([]*shade, 0, len(shades))
-	for _, s := range shades {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *shade) int { return int(a.key) - int(b.key) })
+	all := slices.SortedFunc(maps.Values(shades), func(a, b *shade) int { return int(a.key) - int(b.key) })
 	index := make(map[uint16]int16, len(all))
 	for i, group := range cuts(all, limit) {
 		var sum shade
