@@ -42,8 +42,8 @@ func eachProduct(in *backend.Inst, x, w, y []int, f func(i, j, k int)) {
 	})
 }
 
-// tapsOf returns what calls f for each tap of the kernel, and the element among those of a channel of x that it
-// reads at a place. Taps beside x are left out: they read zeros.
+// tapsOf returns what calls f for each tap of the kernel, and the element among those of a channel of x that
+// it reads at a place. Taps beside x are left out: they read zeros.
 func tapsOf(in *backend.Inst, x []int) func(place []int, f func(tap, at int)) {
 	windows := ir.WindowsOf(in.Attr)
 	var kernel []int
