@@ -286,6 +286,10 @@ func folderOnly(m *Model) bool {
 func TestFolderToGGUFAndBack(t *testing.T) {
 	wanted := oneOfEach(anyFamily)
 	eachFamily(t, func(t *testing.T, dir string, m *Model, expected map[string]tensor.Tensor) {
+		first := wanted(m.Config)
+		if _, refused := noGGUF[filepath.Base(dir)]; !first && !refused {
+			return // llama.cpp's own writing of others is compared below
+		}
 		path := filepath.Join(t.TempDir(), "m.gguf")
 		err := SaveGGUF(path, m, GGUF{})
 		if folderOnly(m) {
@@ -305,9 +309,6 @@ func TestFolderToGGUFAndBack(t *testing.T) {
 		}
 		if err != nil {
 			t.Fatal(err)
-		}
-		if !wanted(m.Config) {
-			return
 		}
 		want := m.Logits(expected["ids"]).Eval()
 		for range 2 {

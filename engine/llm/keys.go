@@ -85,11 +85,7 @@ func (c Config) inFolder() (family, map[string]any, error) {
 func (c Config) keysOf(f family) (map[string]any, []difference, error) {
 	c.Family = f.Type
 	k := c.allKeys(f)
-	text, err := json.Marshal(k)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := pretrained.ParseSettings(configFile, text)
+	s, err := pretrained.SettingsOf(configFile, k)
 	if err != nil {
 		return nil, nil, err
 	}

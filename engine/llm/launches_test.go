@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/profile"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // How many launches a layer adds to the step of a token on a GPU: a step of two layers of the 0.5 B shape,
@@ -44,7 +45,10 @@ func TestLaunchesALayerOfDecode(t *testing.T) {
 	for _, c := range []struct {
 		weights dtype.Type
 		most    int
-	}{{dtype.F32, 7}, {dtype.BF16, 7}} {
+	}{{dtype.BF16, 7}, {dtype.F32, 7}} {
+		if c.weights == dtype.F32 && !long.Tests() {
+			continue // weights in bf16 need casts that could come on top of these
+		}
 		one, _ := launches(1, c.weights)
 		two, names := launches(2, c.weights)
 		total, list := 0, []string{}

@@ -17,13 +17,13 @@ import (
 )
 
 // computing is a decoder with frozen weights in bf16 and an adapter in f32 that computes in a type, and a
-// step of its training.
-func computing(t *testing.T, compute dtype.Type) (step func() *profile.Recording) {
+// step of its training with two texts.
+func computing(t *testing.T, compute dtype.Type, tokens int) (step func() *profile.Recording) {
 	m := llm.New(llm.Config{Vocab: 96, Layers: 2, Width: 64, Heads: 4, KVHeads: 2, Hidden: 96, QKVBias: true, DType: dtype.BF16, Compute: compute})
 	ad := inject(t, m, lora.Config{Rank: 4})
 	rule := optim.AdamW{}.New(ad.Params())
 	random := tensor.NewRNG(1)
-	ids, targets := random.RandInt(0, 96, 2, 256).Eval(), random.RandInt(0, 96, 2, 256).Eval()
+	ids, targets := random.RandInt(0, 96, 2, tokens).Eval(), random.RandInt(0, 96, 2, tokens).Eval()
 	return func() *profile.Recording {
 		return profile.Record(t.Context(), func(context.Context) {
 			loss := m.Loss(ids, targets)
@@ -46,7 +46,7 @@ func computing(t *testing.T, compute dtype.Type) (step func() *profile.Recording
 func TestBF16LaunchesOnEveryDevice(t *testing.T) {
 	for _, found := range devices {
 		onDevice(t, found, func(dev device.Device) {
-			wide, narrow := computing(t, dtype.F32)(), computing(t, dtype.BF16)()
+			wide, narrow := computing(t, dtype.F32, 48)(), computing(t, dtype.BF16, 48)()
 			if narrow.Launches > wide.Launches {
 				t.Errorf("on %v: a step in bf16 makes %d launches, want at most the %d of f32\nbf16:\n%v\nf32:\n%v", dev, narrow.Launches, wide.Launches, narrow, wide)
 			}
@@ -124,7 +124,7 @@ func distance(losses, others []float64) float64 {
 // What a step keeps between its launches takes half the memory in bf16.
 func TestBF16HalvesActivations(t *testing.T) {
 	memory := func(compute dtype.Type) int64 {
-		step := computing(t, compute)
+		step := computing(t, compute, 256)
 		step()
 		device.Default().ResetPeak()
 		step()

@@ -58,15 +58,15 @@ func TestSameLayout(t *testing.T) {
 	number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
 	for name, p := range gallery() {
 		svg := p.Theme("light").Scale(2).SVG()
-		pixels, err := png.Decode(bytes.NewReader(p.PNG()))
+		decoded, err := png.Decode(bytes.NewReader(p.PNG()))
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		ground := color.NRGBA{255, 255, 255, 255}
+		pixels, ground := decoded.(*image.RGBA), color.RGBA{255, 255, 255, 255}
 		inked := func(b box) bool {
 			for y := int(2 * b.y0); y < int(2*b.y1); y++ {
 				for x := int(2 * b.x0); x < int(2*b.x1); x++ {
-					if color.NRGBAModel.Convert(pixels.At(x, y)) != ground {
+					if pixels.RGBAAt(x, y) != ground {
 						return true
 					}
 				}

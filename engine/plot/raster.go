@@ -50,17 +50,17 @@ func (p *Plot) Render(width, height int, scale float64, ground string) *image.NR
 	if p.look.theme != "" {
 		colours = themes[p.look.theme]
 	}
-	dst := image.NewNRGBA(image.Rect(0, 0, width, height))
+	dst := image.NewRGBA(image.Rect(0, 0, width, height)) // which package draw is fast with
 	draw.Draw(dst, dst.Bounds(), image.NewUniform(colours.ground), image.Point{}, draw.Src)
 	r := &raster{whole: dst, dst: dst, scale: scale, colours: colours, face: letters.Face(fontSize * scale)}
 	p.figure(r, float64(width)/scale, float64(height)/scale)
-	return dst
+	return &image.NRGBA{Pix: dst.Pix, Stride: dst.Stride, Rect: dst.Rect} // the same bytes, as the ground is opaque
 }
 
 // A raster is the pen that draws pixels.
 type raster struct {
-	whole, dst *image.NRGBA // dst is the part that is drawn in
-	scale      float64      // pixels of a unit
+	whole, dst *image.RGBA // dst is the part that is drawn in
+	scale      float64     // pixels of a unit
 	colours    *theme
 	face       font.Face
 	shape      coverage.Rasterizer
@@ -68,7 +68,7 @@ type raster struct {
 
 func (r *raster) clip(b box) {
 	at := func(v float64) int { return int(math.Round(v * r.scale)) }
-	r.dst = r.whole.SubImage(image.Rect(at(b.x0), at(b.y0), at(b.x1), at(b.y1))).(*image.NRGBA)
+	r.dst = r.whole.SubImage(image.Rect(at(b.x0), at(b.y0), at(b.x1), at(b.y1))).(*image.RGBA)
 }
 
 func (r *raster) unclip() { r.dst = r.whole }

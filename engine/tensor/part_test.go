@@ -120,7 +120,7 @@ func wholeNumbers(ts ...Tensor) [][]int {
 // Taking and writing parts give NumPy's values, shapes, errors and gradients.
 func TestIndexAgainstNumPy(t *testing.T) {
 	cases := indexCases(t)
-	step := 8
+	step := 16
 	if *everyIndex {
 		step = 1
 	}

@@ -151,7 +151,7 @@ func (p *program) run(steps int) []Tensor {
 }
 
 var (
-	programs     = flag.Int("programs", 200, "how many random programs TestRandomPrograms compares")
+	programs     = flag.Int("programs", 100, "how many random programs TestRandomPrograms compares")
 	firstProgram = flag.Int("firstprogram", 0, "the seed of the first one")
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // Reductions, scans, orders and row ops of what holds NaN, infinities, zeros of both signs, the greatest and
@@ -69,10 +70,13 @@ func TestReductionsOfSpecialValues(t *testing.T) {
 			continue
 		}
 		for _, dt := range []dtype.Type{dtype.F64, dtype.F32, dtype.BF16, dtype.I32, dtype.U64, dtype.Bool} {
-			for _, shape := range [][]int{{1, 1}, {3, 5}, {2, 40}, {40, 2}, {3, 260}, {260, 3}, {0, 3}, {3, 0}} {
+			for n, shape := range [][]int{{1, 1}, {3, 5}, {2, 40}, {40, 2}, {3, 260}, {260, 3}, {0, 3}, {3, 0}} {
 				for kind := range 3 + len(specials) {
 					if dt.Int() && kind > 0 && kind != 6 {
 						continue // as integers, the others are far apart, or alike
+					}
+					if kind > 2 && !long.Tests() && (dt != dtype.F32 || n%2 == 0) {
+						continue // all alike
 					}
 					host := From(fill(kind, shape[0]*shape[1]), shape...).To(exact).Cast(dt)
 					for _, op := range ops {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/optim"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // Moments in 8 bits go through checkpoints and replayed steps without a change.
@@ -19,7 +20,7 @@ func TestMomentsIn8BitsGoOn(t *testing.T) {
 		t.Helper()
 		o.LR, o.Clip, o.Optimizer, o.Seed = optim.Constant(1e-2), 1, optim.AdamW{Bits: 8}, 1
 		m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Hidden: 144, Seed: 1})
-		h, err := Run(context.Background(), m, data.Windows(data.GoSource("sort"), 16, 4), o)
+		h, err := Run(context.Background(), m, data.Windows(text, 16, 4), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +73,9 @@ func TestWeightsInBF16AreTrainedWhole(t *testing.T) {
 		lost, _ := run(dtype.BF16, c.without, Options{Steps: steps})
 		if near, far := apart(got, wide), apart(lost, wide); near > far/3 {
 			t.Errorf("%v: losses are up to %g from those of f32, without masters %g", c.with, near, far)
+		}
+		if c.with == (optim.AdamW{Bits: 8}) && !long.Tests() {
+			continue // TestMomentsIn8BitsGoOn has them replayed and from a checkpoint
 		}
 		if again, same := run(dtype.BF16, c.with, Options{Steps: steps, Compile: true}); !slices.Equal(again, got) || same != hash {
 			t.Errorf("%v, replayed: got other losses or weights", c.with)

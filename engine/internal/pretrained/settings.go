@@ -42,6 +42,19 @@ func ParseSettings(file string, text []byte) (*Settings, error) {
 	return s, nil
 }
 
+// SettingsOf are those that ParseSettings reads of the text of keys.
+func SettingsOf(file string, keys map[string]any) (*Settings, error) {
+	s := &Settings{file: file, keys: make(map[string]json.RawMessage, len(keys)), asks: map[string]bool{}, err: new(error)}
+	for key, value := range keys {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		s.keys[key] = text
+	}
+	return s, nil
+}
+
 // depth refuses text that nests too deep, so that decoding needs little stack.
 func depth(text []byte) error {
 	n, inside := 0, false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // backends returns backends with so many threads each that share processors.
@@ -47,6 +48,10 @@ func (m *meter) work() {
 }
 
 func TestSessionsShareTheProcessors(t *testing.T) {
+	rounds := 10
+	if long.Tests() {
+		rounds = 30
+	}
 	for _, c := range []struct {
 		processors int
 		threads    []int
@@ -71,7 +76,7 @@ func TestSessionsShareTheProcessors(t *testing.T) {
 				})
 				for range 3 {
 					sessions.Go(func() {
-						for range 30 {
+						for range rounds {
 							if err := submit.Run(t.Context(), b, []submit.Cmd{{Kernel: kernel}, {Kernel: kernel}}, nil); err != nil {
 								t.Error(err)
 							}

@@ -26,46 +26,50 @@ func init() {
 
 // eachProduct calls f for each product x[i]·w[j] that a convolution adds to y[k].
 func eachProduct(in *backend.Inst, x, w, y []int, f func(i, j, k int)) {
-	perGroup := w[0] / in.Attr.Index // results
+	perGroup, eachTap := w[0]/in.Attr.Index, tapsOf(in, x) // results of a group
+	pixels, taps := ir.Size(x[2:]), ir.Size(w[2:])
 	each(y, strides(y), 0, func(_, k int, place []int) {
 		n, o := place[0], place[1]
-		eachTap(in, x, place[2:], func(tap, at int) {
+		eachTap(place[2:], func(tap, at int) {
 			for c := range w[1] {
 				channel := o/perGroup*w[1] + c
-				f((n*x[1]+channel)*ir.Size(x[2:])+at, (o*w[1]+c)*ir.Size(w[2:])+tap, k)
+				f((n*x[1]+channel)*pixels+at, (o*w[1]+c)*taps+tap, k)
 			}
 		})
 	})
 }
 
-// eachTap calls f for each tap of the kernel, and the element among those of a channel of x that it reads at
-// a place. Taps beside x are left out: they read zeros.
-func eachTap(in *backend.Inst, x, place []int, f func(tap, at int)) {
+// tapsOf returns what calls f for each tap of the kernel, and the element among those of a channel of x that
+// it reads at a place. Taps beside x are left out: they read zeros.
+func tapsOf(in *backend.Inst, x []int) func(place []int, f func(tap, at int)) {
 	windows := ir.WindowsOf(in.Attr)
 	var kernel []int
 	for _, w := range windows {
 		kernel = append(kernel, w.Kernel)
 	}
-	each(kernel, strides(kernel), 0, func(_, tap int, taps []int) {
-		at := 0
-		for a, w := range windows {
-			i := w.At(place[a], taps[a])
-			if i < 0 || i >= x[2+a] {
-				return
+	stride := strides(kernel)
+	return func(place []int, f func(tap, at int)) {
+		each(kernel, stride, 0, func(_, tap int, taps []int) {
+			at := 0
+			for a, w := range windows {
+				i := w.At(place[a], taps[a])
+				if i < 0 || i >= x[2+a] {
+					return
+				}
+				at = at*x[2+a] + i
 			}
-			at = at*x[2+a] + i
-		}
-		f(tap, at)
-	})
+			f(tap, at)
+		})
+	}
 }
 
 func maxPool(in *backend.Inst, a []value) []value {
-	x, out := a[0], results(in)
+	x, eachTap, out := a[0], tapsOf(in, a[0].shape), results(in)
 	y := out[0]
 	each(y.shape, strides(y.shape), 0, func(_, k int, place []int) {
 		first := (place[0]*x.shape[1] + place[1]) * ir.Size(x.shape[2:])
 		best := -1
-		eachTap(in, x.shape, place[2:], func(_, at int) {
+		eachTap(place[2:], func(_, at int) {
 			if best < 0 || compareElements(x, first+at, first+best) > 0 {
 				best = at
 			}

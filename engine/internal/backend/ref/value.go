@@ -111,18 +111,15 @@ func strides(shape []int) []int { return ir.Contiguous(shape).Stride }
 // each calls f for every index of shape in C order, with the position that strides give it. f must not keep
 // index.
 func each(shape, stride []int, offset int, f func(n, pos int, index []int)) {
-	total := ir.Size(shape)
-	index := make([]int, len(shape))
-	for n := range total {
-		pos := offset
-		for a, i := range index {
-			pos += i * stride[a]
-		}
+	index, pos := make([]int, len(shape)), offset
+	for n := range ir.Size(shape) {
 		f(n, pos, index)
 		for a := len(shape) - 1; a >= 0; a-- {
+			pos += stride[a]
 			if index[a]++; index[a] < shape[a] {
 				break
 			}
+			pos -= index[a] * stride[a]
 			index[a] = 0
 		}
 	}

@@ -22,14 +22,31 @@ type Case struct {
 	Elementwise bool
 	Tol         float64 // in place of the row's
 	Rounded     bool    // integers are rounded: one of a thousand, or one, may be the next integer
+
+	drawn *[]drawn // what Leaf has made in an earlier call of Build with the same dtype, if somebody keeps it
+}
+
+// A drawn is what a call of Leaf made, and where the random numbers went on.
+type drawn struct {
+	data  []byte
+	after rand.PCG
+}
+
+// kept is the case with the data of its leaves kept for the next device.
+func (c Case) kept() Case {
+	c.drawn = new([]drawn)
+	return c
 }
 
 // A B builds a case's graph on a device. Its methods do not return errors: where an op's rule refuses its
 // operands, the case ends.
 type B struct {
-	dev  *backend.Device
-	rng  *rand.Rand
-	half dtype.Type // if it is set, numbers of floats are rounded to it
+	dev    *backend.Device
+	rng    *rand.Rand
+	source *rand.PCG  // of rng
+	half   dtype.Type // if it is set, numbers of floats are rounded to it
+	drawn  *[]drawn   // of the case, nil if nothing is kept
+	leaves int        // how many Leaf has made
 }
 
 // errNotForDType says that an op's rule refuses the dtype.
@@ -50,7 +67,8 @@ func build(dev *backend.Device, name string, dt dtype.Type, c Case) (nodes []*ir
 			panic(r)
 		}
 	}()
-	return c.Build(&B{dev: dev, rng: rand.New(rand.NewPCG(h.Sum64(), 1))}, dt), nil
+	source := rand.NewPCG(h.Sum64(), 1)
+	return c.Build(&B{dev: dev, rng: rand.New(source), source: source, drawn: c.drawn}, dt), nil
 }
 
 // New applies an op.
@@ -88,8 +106,14 @@ func (b *B) rounded(v float64) float64 {
 	return ir.Nearest(b.half, v)
 }
 
-// Leaf returns a tensor whose element i is f(i); for integers the fraction is cut off.
+// Leaf returns a tensor whose element i is f(i); for integers the fraction is cut off. For a second device f
+// is not called where the case keeps what it gave.
 func (b *B) Leaf(dt dtype.Type, shape []int, f func(i int) float64) *ir.Node {
+	if b.leaves++; b.drawn != nil && b.leaves <= len(*b.drawn) {
+		d := &(*b.drawn)[b.leaves-1]
+		*b.source = d.after
+		return b.upload(dt, shape, d.data)
+	}
 	v := Values{DType: dt, Shape: shape}
 	if n := ir.Size(shape); dt.Float() {
 		v.F = make([]float64, 0, n)
@@ -103,21 +127,29 @@ func (b *B) Leaf(dt dtype.Type, shape []int, f func(i int) float64) *ir.Node {
 			v.I = append(v.I, int64(f(i)))
 		}
 	}
-	n, err := v.leaf(b.dev)
+	data := v.encode()
+	if b.drawn != nil {
+		*b.drawn = append(*b.drawn, drawn{data, *b.source})
+	}
+	return b.upload(dt, shape, data)
+}
+
+// upload copies little-endian elements to the device.
+func (b *B) upload(dt dtype.Type, shape []int, data []byte) *ir.Node {
+	block, err := b.dev.Alloc(len(data))
+	if err == nil {
+		err = b.dev.Upload(block, 0, data)
+	}
 	if err != nil {
 		panic(stop{err})
 	}
-	return n
+	return ir.NewLeaf(b.dev, dt, &ir.Data{Buf: block, Layout: new(ir.Contiguous(shape))}, "")
 }
 
 // Ints returns a tensor of these integers.
 func (b *B) Ints(dt dtype.Type, shape []int, list ...int64) *ir.Node {
 	v := Values{DType: dt, Shape: shape, I: list}
-	n, err := v.leaf(b.dev)
-	if err != nil {
-		panic(stop{err})
-	}
-	return n
+	return b.upload(dt, shape, v.encode())
 }
 
 // Normal returns normal numbers, or small integers of both signs, or coin tosses.
@@ -172,11 +204,7 @@ func (b *B) Special(dt dtype.Type, second bool) *ir.Node {
 			v.I = append(v.I, specialInts(dt)[k])
 		}
 	}
-	node, err := v.leaf(b.dev)
-	if err != nil {
-		panic(stop{err})
-	}
-	return node
+	return b.upload(dt, v.Shape, v.encode())
 }
 
 func specials(dt dtype.Type) []float64 {

@@ -61,6 +61,7 @@ type threadSuite struct {
 // same evaluates a case with each number of threads.
 func (s *threadSuite) same(t *testing.T, name string, dt dtype.Type, c Case) {
 	t.Helper()
+	c = c.kept()
 	want, err := Evaluate(s.devs[0], name, dt, c)
 	if err == errNotForDType {
 		return

@@ -31,19 +31,6 @@ func (v *Values) encode() []byte {
 	return b
 }
 
-// leaf copies values to a device.
-func (v *Values) leaf(dev *backend.Device) (*ir.Node, error) {
-	data := v.encode()
-	block, err := dev.Alloc(len(data))
-	if err != nil {
-		return nil, err
-	}
-	if err := dev.Upload(block, 0, data); err != nil {
-		return nil, err
-	}
-	return ir.NewLeaf(dev, v.DType, &ir.Data{Buf: block, Layout: new(ir.Contiguous(v.Shape))}, ""), nil
-}
-
 // read copies an evaluated node from its device.
 func read(n *ir.Node) (Values, error) {
 	d := n.Value()
