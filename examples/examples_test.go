@@ -19,12 +19,12 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// quicker are texts of examples that train for long, and what stands in their place without -long: all cells run
-// then, and put out the same, but for what only the whole training gives.
+// quicker are texts of examples that train for long, and what stands in their place without -long: all cells
+// run then, and put out the same, but for what only the whole training gives.
 var quicker = map[string][][2]string{
-	"chat.mcs":     {{"steps := 60 ", "steps := 4 "}, {"each is better: true", "each is better: [..]"}, {`"The opposite of [..].[..]"`, "..."}, {"-t 500ms", "-t 50ms"}},
-	"digits.mcs":   {{"Steps: 300", "Steps: 60"}, {"> 300 steps", "> 60 steps"}, {"are right: true", "are right: [..]"}},
-	"lora.mcs":     {{"steps := 300 ", "steps := 12 "}, {"Tokens: 200", "Tokens: 20"}, {"64, 16), 4)", "64, 16), 1)"}, {"-t 500ms", "-t 50ms"}},
+	"chat.mcs":   {{"steps := 60 ", "steps := 4 "}, {"each is better: true", "each is better: [..]"}, {`"The opposite of [..].[..]"`, "..."}, {"-t 500ms", "-t 50ms"}},
+	"digits.mcs": {{"Steps: 300", "Steps: 60"}, {"> 300 steps", "> 60 steps"}, {"are right: true", "are right: [..]"}},
+	"lora.mcs":   {{"steps := 300 ", "steps := 12 "}, {"Tokens: 200", "Tokens: 20"}, {"64, 16), 4)", "64, 16), 1)"}, {"-t 500ms", "-t 50ms"}},
 }
 
 func TestExamples(t *testing.T) {

@@ -137,8 +137,8 @@ func TestAnswers(t *testing.T) {
 			files[c.name+".mcs"] = handedIn(c.dot, "")
 		}
 	}
-	// What exceeds the limit has touched as much, in 8 s on a busy machine. What does not end has the least time
-	// that mcs grade takes.
+	// What exceeds the limit has touched as much, in 8 s on a busy machine. What does not end has the least
+	// time that mcs grade takes.
 	reports := graded(t, files, Options{Jobs: 4, Memory: 1 << 28})
 	reports = append(reports, graded(t, endless, Options{Jobs: 1, Memory: 1 << 28, Time: 8 * time.Second})...)
 	for _, c := range cases {
