@@ -3,6 +3,7 @@
 package examples
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -18,8 +19,13 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// fewer are parameters of examples that train for long: with them what they say still holds.
-var fewer = map[string]map[string]string{"lora.mcs": {"steps": "12"}, "chat.mcs": {"steps": "30"}}
+// quicker are texts of examples that train for long, and what stands in their place without -long: all cells
+// run then, and put out the same, but for what only the whole training gives.
+var quicker = map[string][][2]string{
+	"chat.mcs":   {{"steps := 60 ", "steps := 4 "}, {"each is better: true", "each is better: [..]"}, {`"The opposite of [..].[..]"`, "..."}, {"-t 500ms", "-t 50ms"}},
+	"digits.mcs": {{"Steps: 300", "Steps: 60"}, {"> 300 steps", "> 60 steps"}, {"are right: true", "are right: [..]"}},
+	"lora.mcs":   {{"steps := 300 ", "steps := 12 "}, {"Tokens: 200", "Tokens: 20"}, {"64, 16), 4)", "64, 16), 1)"}, {"-t 500ms", "-t 50ms"}},
+}
 
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("*.mcs")
@@ -28,17 +34,17 @@ func TestExamples(t *testing.T) {
 	}
 	for _, name := range files {
 		t.Run(name, func(t *testing.T) {
-			params := fewer[name]
+			changes := quicker[name]
 			if long.Tests() {
-				params = nil
+				changes = nil
 			}
-			run(t, name, params)
+			run(t, name, changes)
 		})
 	}
 }
 
-// run runs a session and compares what it puts out with what the file says.
-func run(t *testing.T, name string, params map[string]string) {
+// run runs a session, with some texts changed, and compares what it puts out with what the file says.
+func run(t *testing.T, name string, changes [][2]string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -47,11 +53,17 @@ func run(t *testing.T, name string, params map[string]string) {
 	if err := kernel.Checked(); err != nil && strings.Contains(string(text), "kernel.New(") {
 		t.Skip(err)
 	}
+	for _, c := range changes {
+		if !bytes.Contains(text, []byte(c[0])) {
+			t.Fatalf("%s: got no %q, which is changed here", name, c[0])
+		}
+		text = bytes.ReplaceAll(text, []byte(c[0]), []byte(c[1]))
+	}
 	f := mcsfile.Parse(name, string(text))
 	report, err := script.Run(context.Background(), f, script.Options{
 		Check: true,
 		Open: func(stdout io.Writer) (script.Runner, error) {
-			return session.New(session.Options{Stdout: stdout, Stderr: os.Stderr, Commands: magics.Table{}, Params: params})
+			return session.New(session.Options{Stdout: stdout, Stderr: os.Stderr, Commands: magics.Table{}})
 		},
 	})
 	if err != nil {

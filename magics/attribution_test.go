@@ -14,7 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-var profiles = flag.Int("profiles", 30, "how many programs TestProfileFindsLine writes and profiles")
+var profiles = flag.Int("profiles", 15, "how many programs TestProfileFindsLine writes and profiles")
 
 // A program is cells, the statement to profile, and the lines that its time goes to, with their weights.
 type program struct {

@@ -2,7 +2,6 @@ package stdlib
 
 import (
 	"fmt"
-	"go/token"
 	"go/types"
 	"os"
 	"os/exec"
@@ -121,7 +120,7 @@ func readAPI(t *testing.T, dir string) []apiName {
 // instances of them.
 func TestAPI(t *testing.T) {
 	dir := goroot(t)
-	im := Importer(token.NewFileSet())
+	im := Importer()
 	absent := map[string]bool{}
 	checked, generic, packages := 0, 0, map[string]bool{}
 	for _, n := range readAPI(t, dir) {

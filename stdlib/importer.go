@@ -9,20 +9,25 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"golang.org/x/tools/go/gcexportdata"
 )
 
-// A TypeImporter gives go/types the packages that cells can import. Each is read when it is first asked for.
-type TypeImporter struct {
-	fset     *token.FileSet
+// A typeImporter gives go/types the packages that cells can import. Each is read when it is first asked for.
+type typeImporter struct {
+	mu       sync.Mutex
 	packages map[string]*types.Package
 }
 
-// Importer returns an importer with no package read yet. Objects have no positions, so nothing is added to
-// fset.
-func Importer(fset *token.FileSet) *TypeImporter {
-	im := &TypeImporter{fset: fset, packages: map[string]*types.Package{"unsafe": types.Unsafe}}
+// Importer returns the importer of the packages that cells can import. All sessions of the process have it in
+// common: each would read the same types again, and nobody changes what was read.
+func Importer() types.Importer { return importer() }
+
+var importer = sync.OnceValue(newImporter)
+
+func newImporter() *typeImporter {
+	im := &typeImporter{packages: map[string]*types.Package{"unsafe": types.Unsafe}}
 	for _, c := range hostConstants() {
 		pkg := im.packages[c.path]
 		if pkg == nil {
@@ -35,8 +40,10 @@ func Importer(fset *token.FileSet) *TypeImporter {
 	return im
 }
 
-// Import returns the types of the package with this path.
-func (im *TypeImporter) Import(path string) (*types.Package, error) {
+// Import returns the types of the package with this path. Its objects have no positions.
+func (im *typeImporter) Import(path string) (*types.Package, error) {
+	im.mu.Lock()
+	defer im.mu.Unlock()
 	if pkg := im.packages[path]; pkg != nil && pkg.Complete() {
 		return pkg, nil
 	}
@@ -44,7 +51,7 @@ func (im *TypeImporter) Import(path string) (*types.Package, error) {
 	if !ok {
 		return nil, fmt.Errorf("import %q: %s", path, WhyNot(path))
 	}
-	pkg, err := gcexportdata.Read(bytes.NewReader(data), im.fset, im.packages, path)
+	pkg, err := gcexportdata.Read(bytes.NewReader(data), token.NewFileSet(), im.packages, path)
 	if err != nil {
 		return nil, fmt.Errorf("import %q: %w", path, err)
 	}

@@ -18,7 +18,7 @@ import (
 // says there is must be in the interpreter's table, of the right kind and, for constants, with the value of
 // this system.
 func TestTablesMatchTypes(t *testing.T) {
-	im := Importer(token.NewFileSet())
+	im := Importer()
 	for _, path := range Paths() {
 		pkg, err := im.Import(path)
 		if err != nil {
@@ -123,7 +123,7 @@ func constantOf(v reflect.Value) constant.Value {
 // Types that two packages mention are the same types, in whatever order they are imported.
 func TestImporterSharesTypes(t *testing.T) {
 	for _, order := range [][]string{{"io", "bufio", "fmt"}, {"fmt", "bufio", "io"}} {
-		im := Importer(token.NewFileSet())
+		im := newImporter()
 		for _, path := range order {
 			if _, err := im.Import(path); err != nil {
 				t.Fatal(err)
@@ -135,7 +135,7 @@ func TestImporterSharesTypes(t *testing.T) {
 			t.Errorf("order %v: fmt.Fprint takes %v %v, want w io.Writer", order, param.Name(), param.Type())
 		}
 	}
-	if _, err := Importer(token.NewFileSet()).Import("net/rpc"); err == nil || !strings.Contains(err.Error(), `"net/rpc": not available in cells: it finds methods`) {
+	if _, err := Importer().Import("net/rpc"); err == nil || !strings.Contains(err.Error(), `"net/rpc": not available in cells: it finds methods`) {
 		t.Errorf("import of a package that is not there: got error %v, want one that names it", err)
 	}
 }

@@ -99,7 +99,8 @@ func TestBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it compiles a program")
 	}
-	_, stderr, code := mcs(t, dir, "", "build", "--mcs", root(t), "--with", "./mine", "-o", "mymcs")
+	// A program without symbols for debuggers is linked in half the time.
+	_, stderr, code := mcsWith(t, dir, []string{"GOFLAGS=" + os.Getenv("GOFLAGS") + " -ldflags=-s"}, "", "build", "--mcs", root(t), "--with", "./mine", "-o", "mymcs")
 	if strings.Contains(stderr, "dial tcp") {
 		t.Skip("it needs modules that are neither in Go's cache nor in reach:", stderr)
 	}

@@ -15,10 +15,11 @@ import (
 // %ranks in a file: what is declared before is there on all ranks, cells run on all of them, and training has
 // the bits of one process.
 func TestRanksOfSession(t *testing.T) {
+	t.Parallel()
 	dir := cellsIn(t, map[string]string{
-		"alone.mcs": "// %%\nsteps := 12\n" + trainsCells,
-		"both.mcs":  "// %%\nsteps := 12\n// %%\n%ranks 2\n" + trainsCells + "// %%\n%ranks 1\n// %%\nranks.Here().Size()\n",
-		"later.mcs": strings.Replace("// %%\nsteps := 12\n"+trainsCells, "// %%\ntrain", "// %%\n%ranks 4\n// %%\ntrain", 1),
+		"alone.mcs": "// %%\nsteps := 4\n" + trainsCells,
+		"both.mcs":  "// %%\nsteps := 4\n// %%\n%ranks 2\n" + trainsCells + "// %%\n%ranks 1\n// %%\nranks.Here().Size()\n",
+		"later.mcs": strings.Replace("// %%\nsteps := 4\n"+trainsCells, "// %%\ntrain", "// %%\n%ranks 4\n// %%\ntrain", 1),
 	})
 	alone, stderr, code := mcs(t, dir, "", "-device", "cpu", "run", "alone.mcs")
 	if code != 0 || len(ofHash().FindAllString(alone, -1)) != 1 {
@@ -34,6 +35,7 @@ func TestRanksOfSession(t *testing.T) {
 
 // Each row is cells after %ranks 2, and what a file of them puts out once, and never.
 func TestCellsOfSession(t *testing.T) {
+	t.Parallel()
 	const rank = "rank := ranks.Here().Rank()\n"
 	for _, c := range []struct {
 		name, before, cells string
@@ -76,6 +78,7 @@ func TestCellsOfSession(t *testing.T) {
 
 // An interrupt of a session stops the cell on all ranks, and its end ends them, whatever ends it.
 func TestEndOfRanks(t *testing.T) {
+	t.Parallel()
 	const begins = "// %%\n%ranks 2\n// %%\nos.WriteFile(fmt.Sprint(`rank`, ranks.Here().Rank()), []byte(fmt.Sprint(os.Getpid())), 0o666)\n"
 	for _, c := range []struct {
 		name, cell string

@@ -41,8 +41,9 @@ func cellsIn(t *testing.T, texts map[string]string) string {
 
 // mcs run of several processes shows what one shows, and has trained the same bits.
 func TestRunOfRanks(t *testing.T) {
+	t.Parallel()
 	self := os.Args[0]
-	dir := cellsIn(t, map[string]string{"trains.mcs": "// %%\nsteps := 12\n" + trainsCells})
+	dir := cellsIn(t, map[string]string{"trains.mcs": "// %%\nsteps := 4\n" + trainsCells})
 	alone, stderr, code := mcs(t, dir, "", "-device", "cpu", "run", "trains.mcs")
 	if code != 0 || len(ofHash().FindAllString(alone, -1)) != 1 {
 		t.Fatalf("exit code %d\n%s\n%s", code, alone, stderr)
@@ -60,7 +61,7 @@ func TestRunOfRanks(t *testing.T) {
 		same(t, self, "-device", "cpu", "run", "-n", size, "trains.mcs")
 	}
 	t.Run("combinations", func(t *testing.T) {
-		s := launcher(t, dir, self, "run", "-n", "2", "trains.mcs", "-p", "steps=12,3")
+		s := launcher(t, dir, self, "run", "-n", "2", "trains.mcs", "-p", "steps=4,2")
 		<-s.done
 		s.tells(t, 0)
 		if n := strings.Count(s.said.String(), ofHash().FindString(alone)[:20]); n != 2 { // and in the table
@@ -92,6 +93,7 @@ func TestRunOfRanks(t *testing.T) {
 
 // What ranks put out that rank 0 does not is told, and a failure of one ends all, with its words.
 func TestRunOfDifferentRanks(t *testing.T) {
+	t.Parallel()
 	const rank = "rank := ranks.Here().Rank()\n"
 	for _, c := range []struct {
 		name, cells string

@@ -23,7 +23,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/testing/torchrun"
 )
 
-// A shared is a job of 40 steps of four batches, and what one process has made of it.
+// A shared is a job of 24 steps of four batches, and what one process has made of it.
 type shared struct{ adapter, params, optimizer string }
 
 // oneProcess trains once for all tests of this file.
@@ -49,7 +49,7 @@ func sharedJob(dir string) error {
 	for i := range 40 {
 		fmt.Fprintf(&records, `{"prompt": "what is %d + 1? ", "completion": "%d"}`+"\n", i, i+1)
 	}
-	job := strings.Replace(tuningJob, "steps = 60", "steps = 40\naccumulate = 4", 1)
+	job := strings.NewReplacer("steps = 60", "steps = 24\naccumulate = 4", "every = 5", "every = 4").Replace(tuningJob)
 	return errors.Join(os.WriteFile(filepath.Join(dir, "train.jsonl"), []byte(records.String()), 0o666),
 		os.WriteFile(filepath.Join(dir, "other.jsonl"), []byte(strings.ReplaceAll(records.String(), "+ 1", "+ 2")), 0o666),
 		os.WriteFile(filepath.Join(dir, "job.toml"), []byte(job), 0o666))
@@ -58,7 +58,7 @@ func sharedJob(dir string) error {
 func sharedIn(dir string) (shared, error) {
 	var s shared
 	var errs []error
-	for name, to := range map[string]*string{"adapter/adapter_model.safetensors": &s.adapter, "checkpoints/step-00000040/params.safetensors": &s.params, "checkpoints/step-00000040/optimizer.safetensors": &s.optimizer} {
+	for name, to := range map[string]*string{"adapter/adapter_model.safetensors": &s.adapter, "checkpoints/step-00000024/params.safetensors": &s.params, "checkpoints/step-00000024/optimizer.safetensors": &s.optimizer} {
 		text, err := os.ReadFile(filepath.Join(dir, "out", name))
 		errs = append(errs, err)
 		*to = string(text)
@@ -187,11 +187,12 @@ func signalTo(t *testing.T, p *os.Process, s os.Signal) {
 
 // mcs train -n N leaves the files of one process, whatever happens on the way.
 func TestTrainOfRanks(t *testing.T) {
+	t.Parallel()
 	self := os.Args[0]
 	launcher(t, "", self, "train", "-n", "4", "job.toml", "-p", "model.shard=true").same(t, "its blocks in parts", "saved out/adapter")
 	t.Run("killed", func(t *testing.T) {
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml")
-		s.saves(t, 5)
+		s.saves(t, 4)
 		signalTo(t, s.rank(t, "MCS_RANK", 1), os.Kill)
 		s.ends(t, 1, "mcs: rank 1: signal: killed")
 		if strings.Contains(s.said.String(), "rank 0") {
@@ -201,14 +202,14 @@ func TestTrainOfRanks(t *testing.T) {
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml")
-		s.saves(t, 5)
+		s.saves(t, 4)
 		signalTo(t, s.Process, os.Interrupt)
 		s.ends(t, 130, "a checkpoint is saved")
 		launcher(t, s.dir, self, "train", "job.toml", "--resume").same(t)
 	})
 	t.Run("stopped for a while", func(t *testing.T) {
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml")
-		s.saves(t, 5)
+		s.saves(t, 4)
 		p := s.rank(t, "MCS_RANK", 1)
 		signalTo(t, p, syscall.SIGSTOP)
 		time.Sleep(2 * time.Second) // some signs of life
@@ -217,7 +218,7 @@ func TestTrainOfRanks(t *testing.T) {
 	})
 	t.Run("left alone", func(t *testing.T) {
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml", "-p", "train.steps=100000")
-		s.saves(t, 5)
+		s.saves(t, 4)
 		p := s.rank(t, "MCS_RANK", 0)
 		signalTo(t, s.Process, os.Kill)
 		<-s.done
@@ -245,7 +246,7 @@ func TestTorchrun(t *testing.T) {
 	train := []string{os.Args[0], "train", "job.toml"}
 	t.Run("killed and started again", func(t *testing.T) {
 		s := torchrun(t, "", append([]string{"--standalone", "--nproc-per-node", "2", "--max-restarts", "1"}, train...)...)
-		s.saves(t, 5)
+		s.saves(t, 4)
 		signalTo(t, s.rank(t, "RANK", 1), os.Kill)
 		s.same(t, "rank 1: its process has ended: ")
 	})
@@ -253,7 +254,7 @@ func TestTorchrun(t *testing.T) {
 		t.Setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // torchrun 2.15 itself hangs otherwise
 		args := append([]string{"--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:" + freePort(t), "--rdzv-id", "j1", "--rdzv-conf", "last_call_timeout=1"}, append(train, "--resume")...)
 		s := torchrun(t, "", args...)
-		s.saves(t, 5)
+		s.saves(t, 4)
 		p := s.rank(t, "RANK", 0)
 		signalTo(t, p, syscall.SIGSTOP) // until it is asked to end
 		other := torchrun(t, s.dir, args...)
@@ -336,7 +337,7 @@ rank() { export RANK=$1; exec "$MCS" train job.toml `+args+`; }
 	}
 	t.Run("killed", func(t *testing.T) {
 		s := byHand(t, "")
-		s.saves(t, 5)
+		s.saves(t, 4)
 		signalTo(t, s.rank(t, "RANK", 0), os.Kill)
 		s.ends(t, 128+int(syscall.SIGKILL), "rank 0: its process has ended: ")
 	})

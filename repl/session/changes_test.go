@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -20,7 +21,11 @@ func TestChangesOfASetTensor(t *testing.T) {
 		}
 	}
 	run("x := []tensor.Tensor{tensor.Ones(2).Eval()}\nstep := func() { x[0].Set(x[0].Add(1).Eval()) }")
-	for range 10 {
+	rounds := 2
+	if long.Tests() {
+		rounds = 10
+	}
+	for range rounds {
 		since := s.Changes()
 		run("step()")
 		for range 1000 {

@@ -52,7 +52,7 @@ func TestExhaustion(t *testing.T) {
 		{"type S struct{}; func (s S) String() string { return fmt.Sprint(s) }; fmt.Sprint(S{})", "stack limit reached"},
 		{"var f func(int, any) int; f = func(n int, a any) int { defer func() { panic(recover()) }(); return f(n+1, a) }; f(0, 1)", "stack limit reached"},
 	} {
-		if !long.Tests() && c.want == limit && i%4 != 0 {
+		if !long.Tests() && c.want == limit && i%8 != 0 {
 			continue
 		}
 		t.Run(c.cell, func(t *testing.T) {

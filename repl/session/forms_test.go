@@ -222,7 +222,7 @@ const formVars = `	b, fl, n, f64, f32, s, c := true, Flag(false), 3, 1.5, float3
 `
 
 // TestForms runs forms of expressions in places for their types, and compares with go run: all of them with
-// -programs, else one in twenty.
+// -programs, else one in forty.
 func TestForms(t *testing.T) {
 	var all []string
 	for _, of := range formTypes {
@@ -234,7 +234,7 @@ func TestForms(t *testing.T) {
 			}
 		}
 	}
-	step, name := 20, "forms"
+	step, name := 40, "forms"
 	if *allPrograms {
 		step, name = 1, ""
 	}
@@ -295,7 +295,7 @@ func formProgram(bodies []string) string {
 				fail(fset.File(file.Pos()).Pos(e.Pos.Offset))
 			}
 		} else {
-			conf := types.Config{Importer: stdlib.Importer(token.NewFileSet()), Error: func(err error) { fail(err.(types.Error).Pos) }}
+			conf := types.Config{Importer: stdlib.Importer(), Error: func(err error) { fail(err.(types.Error).Pos) }}
 			conf.Check("main", fset, []*ast.File{file}, nil)
 		}
 		if len(wrong) == found {

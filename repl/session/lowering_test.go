@@ -19,7 +19,7 @@ import (
 // into each other as no person would. What the checker takes runs as compiled Go does. No operand changes
 // what another one reads, because Go does not say in which order it reads variables.
 func TestLowering(t *testing.T) {
-	batches, programs, name := 1, 20, "lowering"
+	batches, programs, name := 1, 10, "lowering"
 	if *allPrograms {
 		batches, programs, name = 20, 150, ""
 	}
@@ -160,7 +160,7 @@ type randomVar struct {
 func randomProgram(seed uint64, n int) string {
 	var b strings.Builder
 	b.WriteString(randomHead)
-	conf := types.Config{Importer: stdlib.Importer(token.NewFileSet())}
+	conf := types.Config{Importer: stdlib.Importer()}
 	for k, try := 0, uint64(0); k < n; try++ {
 		w := &randomWriter{Rand: rand.New(rand.NewPCG(seed, try)), k: k}
 		text := w.program()

@@ -73,7 +73,7 @@ func trials() int {
 	if long.Tests() {
 		return 200
 	}
-	return 40
+	return 20
 }
 
 // truth is the median of many runs by a machine of this kind: an interruption of every fifth run of 1 ms

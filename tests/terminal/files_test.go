@@ -30,6 +30,7 @@ func hostile() string {
 
 // TestFilesCannotDriveTheTerminal: text of a file reaches the screen escaped, on every way.
 func TestFilesCannotDriveTheTerminal(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("w.safetensors", hostile())
 	h.write("bad.safetensors", strings.Replace(hostile(), "F32", "F33", 1))
@@ -87,6 +88,7 @@ func TestFilesCannotDriveTheTerminal(t *testing.T) {
 
 // TestProgramsPrintWhatTheyLike: output of a person's own program reaches the terminal unchanged.
 func TestProgramsPrintWhatTheyLike(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send(`fmt.Print("\x1b]0;mine\a")` + "\r")
 	p.See("In [2]:")
@@ -98,6 +100,7 @@ func TestProgramsPrintWhatTheyLike(t *testing.T) {
 
 // TestScriptsCannotDriveTheTerminal: the same for mcs run and mcs test.
 func TestScriptsCannotDriveTheTerminal(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("w.safetensors", hostile())
 	h.write("show.mcs", "ts, meta := safetensors.Load(`w.safetensors`)\n// %%\nts\n// %%\nmeta\n// %%\n%load fail.mcs\n// %%\nfor _, t := range ts {\n\tfmt.Println(t)\n}\n")
@@ -182,6 +185,7 @@ func TestTheSystemEndsATraining(t *testing.T) {
 
 // TestTrainingReportFits: what a job says is broken between words, below what follows its label.
 func TestTrainingReportFits(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("t.jsonl", strings.Repeat(`{"prompt": "one and ", "completion": "one"}`+"\n", 8))
 	h.write("job.toml", "output = \"out\"\nmodel.path = \"tiny\"\ndata.train = \"t.jsonl\"\n")

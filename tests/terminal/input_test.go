@@ -5,6 +5,7 @@ import "testing"
 // A cell that reads standard input to the end, and is interrupted or leaves a goroutine behind that does,
 // gives the keyboard back: all that is typed then is cells.
 func TestReadersLeftBehind(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		cell      string
 		interrupt bool
@@ -39,6 +40,7 @@ func TestReadersLeftBehind(t *testing.T) {
 
 // A cell reads the lines that are typed while it runs, up to Ctrl-D; what follows is cells.
 func TestCellsReadLines(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, cell, typed, want string }{
 		{"all", `t, _ := io.ReadAll(os.Stdin); fmt.Printf("%q", t)`, "ab\rc\r\x04", `"ab\nc\n"`},
 		{"lines", `for s := bufio.NewScanner(os.Stdin); s.Scan(); { fmt.Printf("%q,", s.Text()) }`, "a\rb\rc\rd\r\x04", `"a","b","c","d",`},

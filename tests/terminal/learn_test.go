@@ -10,6 +10,7 @@ import (
 // TestLearn is a course in the terminal: prose, a failed check, which keeps the learner there, a hint, Ctrl-C
 // in an endless loop, leaving and coming back.
 func TestLearn(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	if err := os.CopyFS(filepath.Join(h.dir, "course"), os.DirFS("../../repl/lesson/testdata/course")); err != nil {
 		t.Fatal(err)

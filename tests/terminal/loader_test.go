@@ -5,6 +5,7 @@ import "testing"
 // A function of a cell that does not end keeps a goroutine of a loader: Ctrl-C stops both, the steps are
 // kept, and the run goes on with a function that ends.
 func TestInterruptLoader(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send(pasteStart + `endless := true
 source := data.Ahead(data.Map(data.Pairs(tensor.Ones(8, 1), tensor.Ones(8, 1), 2), func(b data.Batch, n int) data.Batch {

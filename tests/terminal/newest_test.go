@@ -10,6 +10,7 @@ import (
 // names the users of the old one. When a file of the user's package changes, all its users get the new
 // version.
 func TestNothingIsStale(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	const shop = "package shop\n\ntype Item struct{ Price int }\n\n"
 	if err := os.Mkdir(filepath.Join(h.dir, "shop"), 0o700); err != nil {

@@ -10,6 +10,7 @@ import (
 // Operators and indices of tensors are typed as they are, complained about where they stand, and saved as
 // calls.
 func TestTensorNotation(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	p := h.open(nil)
 	run(p, "x := tensor.Arange(0, 6, 1).Reshape(2, 3); 2*x[:, 1:] - 1", "[[1. 3.]", " [7. 9.]]")

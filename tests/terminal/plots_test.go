@@ -10,6 +10,7 @@ import (
 
 // A terminal that says that it shows sixels gets plots as sixels; keys that are typed meanwhile are kept.
 func TestPlotAsSixels(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	ready(p)
 	p.Send("plot.Line([]int{1, 2})\r")
@@ -26,6 +27,7 @@ func TestPlotAsSixels(t *testing.T) {
 
 // A terminal that says that it has no images gets text, and heat maps in its colours.
 func TestPlotAsText(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	ready(p)
 	p.Send("plot.Heat([][]int{{0, 1}, {2, 3}})\r")
@@ -49,6 +51,7 @@ func TestPlotAsText(t *testing.T) {
 
 // A live plot is drawn again in place, above the progress, and stands on the screen once at the end.
 func TestLivePlot(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open([]string{"MCS_IMAGES=off"})
 	run(p, `live := plot.Live(ctx, "a").Titled("it lives")
 for i := range 12 {

@@ -43,6 +43,7 @@ func (h home) present(columns, rows int, args ...string) *screen.Program {
 // TestPresent is a talk in a terminal: keys move it, Enter runs a cell, what is long is scrolled, and q asks
 // before it leaves a cell that runs.
 func TestPresent(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("talk.mcs", talk)
 	p := h.present(80, 24, "talk.mcs")
@@ -90,6 +91,7 @@ func TestPresent(t *testing.T) {
 
 // TestPresentReplay: a recorded run is shown where it cannot run, and says so.
 func TestPresentReplay(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("talk.mcs", "// %%\nx := 6 * 7\nfmt.Println(x)\n")
 	cmd := exec.Command(program, "run", "talk.mcs", "-o", "talk.ipynb")
@@ -109,6 +111,7 @@ func TestPresentReplay(t *testing.T) {
 
 // Where a talk cannot be shown the word for it comes before anything else.
 func TestPresentRefused(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("talk.mcs", talk)
 	h.write("empty.mcs", "\n")

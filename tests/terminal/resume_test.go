@@ -82,6 +82,7 @@ func TestResume(t *testing.T) {
 // alias, a file of cells, an option that writes. A cell that was interrupted is told of, and is not at the
 // prompt.
 func TestResumeOutside(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("effect.mcs", "os.WriteFile(`made.txt`, nil, 0o600)\n")
 	h.write("plain.mcs", "plain := 6\n")
@@ -182,6 +183,7 @@ func TestLeaving(t *testing.T) {
 
 // --no-journal keeps nothing, and --resume is for a terminal alone.
 func TestNoJournal(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	p := h.open(nil, "--no-journal")
 	run(p, "a := 1")

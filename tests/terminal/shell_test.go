@@ -8,6 +8,7 @@ import (
 
 // The folder, the environment, aliases, and what commands print, as they are typed.
 func TestShell(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for _, name := range []string{"data set/one.txt", "data set/two.txt"} {
 		path := filepath.Join(h.dir, name)
@@ -44,6 +45,7 @@ func TestShell(t *testing.T) {
 
 // A terminal that understands no escape sequences cannot step through a file, and is not told to.
 func TestFileInDumbTerminal(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	if err := os.WriteFile(filepath.Join(h.dir, "a.mcs"), []byte("x := 6\n// %%\nx * 7\n"), 0o666); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "mcs")
 		if runtime.GOOS != "windows" {
-			build := exec.Command("go", "build", "-o", program, "./repl/mcs")
+			build := exec.Command("go", "build", "-ldflags=-s", "-o", program, "./repl/mcs") // linked in half the time without symbols
 			build.Dir = filepath.Join("..", "..")
 			if out, err := build.CombinedOutput(); err != nil {
 				os.Stderr.Write(out)
@@ -105,6 +105,7 @@ const (
 )
 
 func TestTyping(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.See("%help")
 	p.See("Ctrl-D leaves")
@@ -134,6 +135,7 @@ func TestTyping(t *testing.T) {
 // An unfinished cell says what is missing, and can be run as it is. Return runs a cell that no line can
 // mend.
 func TestUnfinishedCells(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send("fmt.Println(\"hi)\r")
 	p.See("In[1]:1:13: string literal not terminated")
@@ -163,6 +165,7 @@ func TestUnfinishedCells(t *testing.T) {
 }
 
 func TestMultiLineFunction(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send("func fib(n int) int {\r")
 	p.SeeCursor(12, 3)
@@ -189,6 +192,7 @@ func TestMultiLineFunction(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send("weights := 3\r")
 	p.See("In [2]:")
@@ -211,6 +215,7 @@ func TestCompletion(t *testing.T) {
 
 // The notebook opens on the device that the command line names, and %device changes it; Tab knows the names.
 func TestDevice(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil, "-device", "cpu:1")
 	p.See("cpu:1: 1 thread,")
 	run(p, "tensor.Ones(2).Device().String()", `Out[1]: "cpu:1"`)
@@ -224,6 +229,7 @@ func TestDevice(t *testing.T) {
 }
 
 func TestHistoryAcrossRuns(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	p := h.open(nil)
 	p.Send(pasteStart + "func twice(n int) int {\n\treturn 2 * n\n}\n" + pasteEnd)
@@ -257,6 +263,7 @@ func TestHistoryAcrossRuns(t *testing.T) {
 
 // A narrow terminal breaks help between words.
 func TestHelpInNarrowTerminal(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Resize(40, 60)
 	p.Send("%help timeit\r")
@@ -267,6 +274,7 @@ func TestHelpInNarrowTerminal(t *testing.T) {
 
 // The words that people type by habit do what they say, unless the session has such a name.
 func TestWordsOfHabit(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	run(p, "help", "%timeit")
 	run(p, "help()", "%timeit")
@@ -281,6 +289,7 @@ func TestWordsOfHabit(t *testing.T) {
 }
 
 func TestStepsThroughFile(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	text := "// %% [markdown]\n// # Seven\n// %% a number\nx := 6\n// %%\nx * 7\n// > 42\n\nx + 1\n"
 	if err := os.WriteFile(filepath.Join(h.dir, "a.mcs"), []byte(text), 0o600); err != nil {
@@ -304,6 +313,7 @@ func TestStepsThroughFile(t *testing.T) {
 }
 
 func TestPasteIsOneCell(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send(pasteStart + "a := 1\nb := 2\na + b\n" + pasteEnd)
 	p.SeeLine("        a + b")
@@ -313,6 +323,7 @@ func TestPasteIsOneCell(t *testing.T) {
 }
 
 func TestInterruptBusyLoop(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send("n := 7\r")
 	p.See("In [2]:")
@@ -335,6 +346,7 @@ func TestInterruptBusyLoop(t *testing.T) {
 
 // An interrupted training keeps its steps, and says so.
 func TestInterruptTraining(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send(pasteStart + `m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Seed: 1})
 batches := data.Windows(strings.Repeat("one two three four ", 500), 16, 8)
@@ -353,6 +365,7 @@ o := train.Options{Steps: 1_000_000, LR: optim.Constant(1e-3)}` + pasteEnd + "\r
 }
 
 func TestResize(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send("xs := make([]int, 30)")
 	p.SeeLine("In [1]: xs := make([]int, 30)")
@@ -365,6 +378,7 @@ func TestResize(t *testing.T) {
 }
 
 func TestNoColour(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open([]string{"NO_COLOR=1"})
 	p.Send("func f() {}; 1 + \"x\"\r")
 	p.See("^")

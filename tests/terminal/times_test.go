@@ -5,6 +5,7 @@ import "testing"
 // TestTimesComeInOrder: output and values of a cell's commands come in order, timed statements print once,
 // and variables that %time declares exist.
 func TestTimesComeInOrder(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	cell := func(text string, see ...string) {
 		t.Helper()

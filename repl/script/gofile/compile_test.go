@@ -61,7 +61,7 @@ func TestExportsOfExamples(t *testing.T) {
 func check(t *testing.T, programs map[string]string) {
 	t.Helper()
 	fset := token.NewFileSet()
-	conf := types.Config{Importer: stdlib.Importer(fset)}
+	conf := types.Config{Importer: stdlib.Importer()}
 	for name, src := range programs {
 		file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
 		if err == nil {

@@ -49,7 +49,7 @@ const maxRounds = 100
 
 // Program returns a Go program with the effect of the cells.
 func Program(cells []string) (string, error) {
-	return ProgramWith(cells, stdlib.Importer(token.NewFileSet()))
+	return ProgramWith(cells, stdlib.Importer())
 }
 
 // ProgramWith is Program for cells that import other packages than the standard library's and the engine's:

@@ -104,6 +104,7 @@ func serve(name string, requests io.Reader, answers io.Writer) error {
 			a = answer{OK: true, Families: describe()}
 		case r.Prepare != nil:
 			run = nil
+			forget()
 			a, run = prepare(r.Prepare)
 		case r.Drop:
 			run = nil
@@ -123,9 +124,8 @@ func serve(name string, requests io.Reader, answers io.Writer) error {
 	return in.Err()
 }
 
-// prepare frees the memory of the former work, builds the inputs of the next one and runs it once.
+// prepare builds the inputs of a work and runs it once.
 func prepare(w *work) (answer, func() []tensor.Tensor) {
-	forget()
 	var a answer
 	var run func() []tensor.Tensor
 	if err := tensor.Try(func() {

@@ -126,7 +126,7 @@ type Package struct {
 func New(config Config) *Compiler {
 	c := &Compiler{Config: config, World: world.New(), fset: config.Interp.FileSet(), sizes: types.SizesFor("gc", runtime.GOARCH)}
 	c.packages, c.names = map[string]*Package{}, map[types.Object]string{}
-	c.importer = importer{stdlib.Importer(c.fset), c.packages, c.Confined}
+	c.importer = importer{stdlib.Importer(), c.packages, c.Confined}
 	c.imported, c.known, c.aliases = map[string]bool{}, map[string]bool{}, map[string]string{notation.Tensor: notation.TensorPath}
 	c.typeNames = map[*types.TypeName]string{}
 	c.instances = map[types.Object][]*instance{}

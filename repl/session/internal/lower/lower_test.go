@@ -76,7 +76,7 @@ func lowered(t *testing.T, params, body string) string {
 	}
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{}}
-	conf := types.Config{Importer: stdlib.Importer(fset)}
+	conf := types.Config{Importer: stdlib.Importer()}
 	if _, err := conf.Check(CellsPath, fset, []*ast.File{file}, info); err != nil {
 		t.Fatal(err)
 	}
