@@ -6,12 +6,13 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Activations of f32 times a weight of bf16: in the arithmetic of f32 a GPU would first widen the weight and then
-// take fifteen times as long as for bf16. So the activations are written as a sum of three matrices of bf16:
-// the nearest one, what is left, and what is left of that, which together have all 24 digits. The library multiplies
-// each by the weight as it lies, with sums in f32, so that no operand is rounded (Henry, Tang and Heinecke,
-// "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019).
-// An infinity is its first part, and has nothing left; a number beyond bf16's greatest becomes one.
+// Activations of f32 times a weight of bf16: in the arithmetic of f32 a GPU would first widen the weight and
+// then take fifteen times as long as for bf16. So the activations are written as a sum of three matrices of
+// bf16: the nearest one, what is left, and what is left of that, which together have all 24 digits. The
+// library multiplies each by the weight as it lies, with sums in f32, so that no operand is rounded (Henry,
+// Tang and Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
+// Computations", 2019). An infinity is its first part, and has nothing left; a number beyond bf16's greatest
+// becomes one.
 
 // manyParts is how many parts an operand has.
 const manyParts = 3
