@@ -226,6 +226,9 @@ func (s *suite) agree(t *testing.T, name string, dt dtype.Type, tolerance float6
 	if c.Tol > 0 {
 		tolerance = c.Tol
 	}
+	if c.Narrowed && dt.Size() == 2 {
+		tolerance += ulp(dt) / 4
+	}
 	tolerance *= roundings(dt)
 	for i := range want {
 		if c.Rounded {

@@ -58,7 +58,7 @@ func (b *B) stack(kind quantKind, dt dtype.Type, g, k, n int) *ir.Node {
 func dequantizeCases() []Case {
 	var list []Case
 	add := func(name string, tol float64, build func(b *B, dt dtype.Type) []*ir.Node) {
-		list = append(list, Case{Name: name, Tol: tol, Build: build})
+		list = append(list, Case{Name: name, Tol: tol, Narrowed: tol > 0, Build: build})
 	}
 	const products = 1e-5
 	for _, kind := range quantKinds {
