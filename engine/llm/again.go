@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -12,36 +13,49 @@ import (
 // An again is the step of one more token as a compiled function, for as long as steps differ in numbers
 // alone: to build the graph of a step takes longer than to compute a small model.
 type again struct {
-	kind kind
-	step func(...tensor.Tensor) []tensor.Tensor // tokens and places; gives what is wanted
+	kind   kind
+	asked  int                                    // steps of this kind, one after the other
+	caches []tensor.Tensor                        // that step sets
+	step   func(...tensor.Tensor) []tensor.Tensor // tokens and places; gives what is wanted
 }
+
+// stepsBefore is how many steps of a batch are of one kind before there is a function for them, which costs a
+// plan: texts come and go, and steps for fewer of them have plans beforehand, but no functions.
+const stepsBefore = 16
 
 // A kind is what steps have in common that are computed by one function.
 type kind struct {
 	ctx     context.Context // which may choose adapters
 	changes int             // of the model
+	rows    []int           // the numbers of the texts, see rows.Within
 	wanted  wanted
 	listed  []int // pages of a row, by pool
-	caches  []tensor.Tensor
 }
 
 func (k kind) equal(o kind) bool {
 	return reflect.ValueOf(k.ctx).Comparable() && k.ctx == o.ctx && k.changes == o.changes && k.wanted == o.wanted &&
-		slices.Equal(k.listed, o.listed) && slices.Equal(k.caches, o.caches)
+		slices.Equal(k.rows, o.rows) && slices.Equal(k.listed, o.listed)
 }
 
-// replay computes the next token of a text, and the caches.
-func (s *memory) replay(tokens tensor.Tensor, w wanted) tensor.Tensor {
-	now := kind{s.ctx, s.m.steps.Changes(), w, nil, s.tensors()}
+// replay computes the next token of each text, and the caches, if there is a function for such a step.
+func (s *memory) replay(tokens tensor.Tensor, w wanted) (result tensor.Tensor, ok bool) {
+	now := kind{s.ctx, s.m.steps.Changes(), rows.Of(), w, nil}
 	for _, p := range s.pools {
 		now.listed = append(now.listed, p.listed)
 	}
-	if s.again.step == nil || !now.equal(s.again.kind) {
-		s.again = again{now, tensor.Compile(func(args ...tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{s.set(func() tensor.Tensor { return s.pass(args[0], args[1], w, 0) })}
-		})}
+	caches := s.tensors()
+	if !now.equal(s.again.kind) || s.again.step != nil && !slices.Equal(caches, s.again.caches) { // or a prompt was read
+		s.again = again{kind: now}
 	}
-	return s.again.step(tokens, s.places)[0]
+	if s.again.asked++; !s.alone && s.again.asked <= stepsBefore {
+		return result, false
+	}
+	if s.again.step == nil {
+		s.again.caches, s.again.step = caches, tensor.Compile(func(args ...tensor.Tensor) []tensor.Tensor {
+			return []tensor.Tensor{s.set(func() tensor.Tensor { return s.pass(args[0], args[1], w, 0) })}
+		})
+	}
+	return s.again.step(tokens, s.places)[0], true
 }
 
 // set calls f, which replaces tensors of the caches, and sets those that it has found to them.
@@ -71,9 +85,9 @@ func (s *memory) keeping(f func()) {
 	f()
 }
 
-// replays says whether such steps are computed by one function: those of a text that grows alone. A rope
-// that turns as long as a text is makes each step another one.
-func (s *memory) replays(rows, width int, w wanted) bool {
-	return s.alone && rows == 1 && width == 1 && w != nothing &&
+// replays says whether such steps are computed by one function, where they are many. A rope that turns as
+// long as a text is makes each step another one, and so do the guesses of a draft.
+func (s *memory) replays(width int, w wanted) bool {
+	return !s.guesses && width == 1 && w != nothing &&
 		!slices.ContainsFunc(s.m.Blocks, func(b *Block) bool { return b.Attn != nil && b.Attn.Rope.Varies() })
 }

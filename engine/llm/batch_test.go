@@ -22,7 +22,7 @@ func TestBatchIsEachAlone(t *testing.T) {
 		prompts[i] = randomTokens(rng, n)
 	}
 	for name, m := range decoders() {
-		for i, o := range []Sampling{{Tokens: 20, Rows: 4}, {Tokens: 70, Temperature: 1.5, Seed: 3, Repetition: 1.2}, {Tokens: 9, Rows: 1, Cache: dtype.BF16}} {
+		for i, o := range []Sampling{{Tokens: 30, Rows: 4}, {Tokens: 70, Temperature: 1.5, Seed: 3, Repetition: 1.2}, {Tokens: 9, Rows: 1, Cache: dtype.BF16}} {
 			m.Stop = nil
 			if i == 1 { // rows that end at different times
 				m.Stop = []int{4, 7, 11, 200, 201, 202}
@@ -107,6 +107,40 @@ func TestBatchLaunches(t *testing.T) {
 	if all := launches([]int{1, 2}, []int{3, 4, 5}, []int{6}, []int{7, 8}); all > one*11/10 || one == 0 {
 		t.Errorf("four texts take %d launches, one %d", all, one)
 	}
+}
+
+// After some steps of as many texts a function computes the next ones; with the keys of a prompt that came
+// between, they are computed plainly for a while.
+func TestBatchFunction(t *testing.T) {
+	m := New(tiny())
+	b, err := m.NewBatch(t.Context(), Sampling{Rows: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Free()
+	steps := func(count int, want bool) {
+		t.Helper()
+		for range count {
+			if err := b.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := b.mem.again.step != nil; got != want {
+			t.Errorf("after %d steps a function computes them: %v, want %v", count, got, want)
+		}
+	}
+	for _, prompt := range [][]int{{1, 2, 3}, {4}} {
+		if _, err := b.Add(t.Context(), Request{Prompt: prompt, Sampling: Sampling{Tokens: 100}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps(stepsBefore, false)
+	steps(1, true)
+	if _, err := b.Add(t.Context(), Request{Prompt: []int{7, 8, 9}, Sampling: Sampling{Tokens: 100}}); err != nil {
+		t.Fatal(err)
+	}
+	steps(stepsBefore, false)
+	steps(1, true)
 }
 
 // Texts that join and leave a batch at any step are what each is alone, and their log-probabilities are those

@@ -132,8 +132,9 @@ func (m *Model) StreamTokens(ctx context.Context, prompt []int, o Sampling) iter
 // extend appends tokens to a text of this memory, and gives each to yield.
 func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int, error) bool) {
 	o = o.seeded(ctx)
-	s.alone = o.Draft == nil || s.m.varies() // keys that were turned for a longer text would stay
-	if !s.alone {
+	s.guesses = o.Draft != nil && !s.m.varies() // keys that were turned for a longer text would stay
+	s.alone = !s.guesses
+	if s.guesses {
 		s.speculate(ctx, t, o, yield)
 		return
 	}

@@ -36,10 +36,11 @@ type memory struct {
 	states states
 	begun  *text // what a prefix has read, for texts that go on from it; nil: nothing
 
-	places tensor.Tensor // of the last step: see place
-	alone  bool          // one text grows, by a token at a time
-	again  again
-	ctx    context.Context // of the call under way: see within
+	places  tensor.Tensor // of the last step: see place
+	alone   bool          // one text grows, by a token at a time
+	guesses bool          // a draft's tokens are read, some at a time
+	again   again
+	ctx     context.Context // of the call under way: see within
 }
 
 // A text is in a memory as far as its tokens went through the model.
@@ -305,11 +306,13 @@ func (s *memory) prepare(ctx context.Context, texts int, w wanted) error {
 
 // planStep plans a step of that many rows without taking it. One that is computed again and again has been.
 func (s *memory) planStep(rows, width int, w wanted) {
-	if s.replays(rows, width, w) {
+	if s.alone && s.replays(width, w) {
 		return
 	}
 	t := s.text([]int{0, 0})
 	defer s.forget(t)
+	defer func(a again) { s.again = a }(s.again)
+	s.again = again{} // this is no step of theirs
 	s.keeping(func() {
 		var list []tensor.Tensor
 		if out := s.step(filled([]*text{t}, rows), width, w); w != nothing {
@@ -375,8 +378,10 @@ func (s *memory) build(rows []*text, width int, w wanted) tensor.Tensor {
 	}
 	s.places.Free() // now, so that the next ones lie there: a device that has a step's addresses gets no others
 	s.places = s.place(rows, positions)
-	if s.replays(len(rows), width, w) {
-		return s.replay(tokens, w)
+	if s.replays(width, w) {
+		if result, ok := s.replay(tokens, w); ok {
+			return result
+		}
 	}
 	return s.pass(tokens, s.places, w, longest)
 }
