@@ -9,6 +9,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/python"
 )
 
 // peersRead are adapters that PEFT and mlx-lm read in TestPeersRead: base, configuration, and whether mlx-lm
@@ -64,10 +65,10 @@ var peersRead = []struct {
 // PEFT and mlx-lm read what mcs writes, and compute the same with it. PYTHON is the path of a Python that has
 // them.
 func TestPeersRead(t *testing.T) {
-	python := os.Getenv("PYTHON")
-	if python == "" {
+	if os.Getenv("PYTHON") == "" {
 		t.Skip("PYTHON names no Python with peft and mlx-lm")
 	}
+	python := python.With(t, "peft", "mlx_lm")
 	peft, mlx := t.TempDir(), t.TempDir()
 	ids := expected(t)["ids"]
 	logits := map[string]tensor.Tensor{"ids": ids}
