@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -57,6 +58,69 @@ func TestAhead(t *testing.T) {
 				t.Errorf("%s: asked for %d steps when token %d came, want %d", c.device, steps, i, asked)
 			}
 		}
+	}
+}
+
+// Texts of a batch are what they are alone also where the device has begun their next step: while others come,
+// end, or are taken away, and in a context that is not that of the step before.
+func TestBatchAhead(t *testing.T) {
+	devicetest.Register("late")
+	late, err := device.Lookup("late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]*Model{"window": decoders()["window"], "mamba": recurrentDecoders()["mamba"]} {
+		rng := rand.New(rand.NewPCG(4, 2))
+		m.Stop = []int{4, 7, 11, 200, 201, 202}
+		var prompts, wants [][]int
+		for i := range 9 {
+			prompts = append(prompts, randomTokens(rng, 1+rng.IntN(40)))
+			want, err := m.GenerateTokens(t.Context(), prompts[i], Sampling{Tokens: 1 + 3*i})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants = append(wants, want)
+		}
+		m.To(late)
+		b, err := m.NewBatch(t.Context(), Sampling{Rows: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, begun, resumed := t.Context(), 0, 0
+		var all []*Growth
+		for step := 0; len(all) < len(prompts) || b.Len() > 0; step++ {
+			for i := len(all); i < len(prompts) && b.Places() > 0 && rng.IntN(3) > 0; i++ {
+				g, err := b.Add(t.Context(), Request{Prompt: prompts[i], Sampling: Sampling{Tokens: 1 + 3*i}, LogProbs: i == 3})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, g)
+			}
+			if step == 8 && b.Len() > 1 {
+				g := b.rows[0]
+				b.Remove(g)
+				wants[slices.Index(all, g)] = nil
+			}
+			if step%7 == 6 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(t.Context())
+				defer cancel()
+				resumed += len(b.mem.ahead.texts)
+			}
+			if err := b.Step(ctx); err != nil {
+				t.Fatal(err)
+			}
+			begun += len(b.mem.ahead.texts)
+		}
+		for i, g := range all {
+			if wants[i] != nil && !slices.Equal(g.ids, wants[i]) {
+				t.Errorf("%s, text %d: got %v, want %v", name, i, g.ids, wants[i])
+			}
+		}
+		if begun == 0 || resumed == 0 {
+			t.Errorf("%s: %d steps of texts were begun ahead, and %d taken back", name, begun, resumed)
+		}
+		b.Free()
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/access"
-	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // A Batch lets texts grow side by side, each by a token in a step. A text may come at any time and leaves
@@ -147,24 +146,23 @@ func (b *Batch) Step(ctx context.Context) error {
 		return nil
 	}
 	built := access.Built()
+	b.mem.resume(ctx)
 	ready, err := b.read(ctx)
 	if err != nil {
 		return err
 	}
-	texts := make([]*text, len(ready))
-	for i, g := range ready {
-		texts[i] = g.text
+	begun, others := b.begun(ready)
+	w := theBest
+	for _, rows := range [][]*Growth{begun, others} {
+		if len(rows) > 0 && err == nil {
+			w, err = b.tokens(ctx, rows)
+		}
 	}
-	best := !slices.ContainsFunc(ready, func(g *Growth) bool { return !g.s.best() || g.request.LogProbs })
-	if err := b.tokens(ctx, ready, texts, best); err != nil {
+	if err != nil {
 		return err
 	}
 	if b.first && access.Built() != built {
-		w := scores
-		if best {
-			w = theBest
-		}
-		if err := b.mem.prepare(ctx, len(texts), w); err != nil {
+		if err := b.mem.prepare(ctx, len(ready), w); err != nil {
 			return err
 		}
 	}
@@ -208,25 +206,39 @@ func (b *Batch) read(ctx context.Context) (ready []*Growth, err error) {
 	return ready, nil
 }
 
-// tokens chooses what follows each of these rows, whose texts these are.
-func (b *Batch) tokens(ctx context.Context, rows []*Growth, texts []*text, best bool) (err error) {
-	if best {
-		var ids []int
-		var tokens tensor.Tensor
-		if tokens, err = b.mem.best(ctx, texts); err == nil {
-			err = b.mem.within(ctx, func() { ids = tokens.Ints() })
+// begun divides rows into those whose step was begun ahead and others.
+func (b *Batch) begun(rows []*Growth) (begun, others []*Growth) {
+	for _, g := range rows {
+		if slices.Contains(b.mem.ahead.texts, g.text) {
+			begun = append(begun, g)
+		} else {
+			others = append(others, g)
 		}
-		if err != nil {
-			return err
+	}
+	return begun, others
+}
+
+// tokens chooses what follows each of these rows, by what is wanted from a step.
+func (b *Batch) tokens(ctx context.Context, rows []*Growth) (w wanted, err error) {
+	texts, more := make([]*text, len(rows)), len(rows) == len(b.rows)
+	w = theBest
+	for i, g := range rows {
+		texts[i] = g.text
+		more = more && g.missing > 1
+		if !g.s.best() || g.request.LogProbs {
+			w = scores
 		}
-		for i, g := range rows {
-			g.Token = Token{ID: ids[len(ids)-len(texts)+i]}
+	}
+	if w == theBest {
+		ids, err := b.mem.next(ctx, texts, more)
+		for i, id := range ids {
+			rows[i].Token = Token{ID: id}
 		}
-		return nil
+		return w, err
 	}
 	all, err := b.mem.scores(ctx, texts, 1)
 	if err != nil {
-		return err
+		return w, err
 	}
 	vocab := b.m.Config.Vocab
 	for i, g := range rows {
@@ -237,7 +249,7 @@ func (b *Batch) tokens(ctx context.Context, rows []*Growth, texts []*text, best 
 		}
 		g.Token = likely(said, g.s.next(row), g.request.Top)
 	}
-	return nil
+	return w, nil
 }
 
 // take appends the token of a step to its text, and says whether it ends it.

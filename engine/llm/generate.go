@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/progress"
-	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Generate goes on from a prompt, and returns it with what follows. Text becomes tokens by the model's
@@ -150,9 +149,12 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 	}
 	next, w := s.drawn(t, choose), scores
 	if o.best() {
-		next, w = s.ahead(t, o.count()), theBest
+		next, w = s.best(t, o.count()), theBest
 	}
-	defer func() { s.goBack(t, min(t.known, len(t.ids))) }() // a token that ends the text may have been read
+	defer func() {
+		s.ahead.drop()
+		s.goBack(t, min(t.known, len(t.ids))) // a token that ends the text may have been read
+	}()
 	for i := range o.count() {
 		id, err := next(ctx)
 		if err != nil {
@@ -189,31 +191,15 @@ func (s *memory) drawn(t *text, choose *sampler) func(ctx context.Context) (int,
 	}
 }
 
-// ahead returns a function that takes the best token after a text, count times at most. A device that works
-// later has the next step to do while the host reads a token and asks for what comes then: where the token
-// ends the text, that step was for nothing.
-func (s *memory) ahead(t *text, count int) func(ctx context.Context) (int, error) {
-	var asked tensor.Tensor // what follows the text, or none
-	return func(ctx context.Context) (id int, err error) {
-		now := asked
-		if asked = (tensor.Tensor{}); now.IsNone() {
-			if now, err = s.best(ctx, []*text{t}); err != nil {
-				return -1, err
-			}
+// best returns a function that takes the best token after a text, count times at most.
+func (s *memory) best(t *text, count int) func(ctx context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		count--
+		ids, err := s.next(ctx, []*text{t}, count > 0)
+		if err != nil {
+			return -1, err
 		}
-		if count--; count > 0 && s.device().Hints().Later {
-			t.ids, t.coming = append(t.ids, -1), now
-			asked, err = s.best(ctx, []*text{t})
-			t.ids, t.coming = t.ids[:len(t.ids)-1], tensor.Tensor{}
-			if err != nil {
-				return -1, err
-			}
-		}
-		err = s.within(ctx, func() {
-			id = now.Ints()[0]
-			now.Free()
-		})
-		return id, err
+		return ids[0], nil
 	}
 }
 

@@ -66,7 +66,7 @@ func TestLongRopeAcrossItsLimit(t *testing.T) {
 			t.Errorf("a batch: got %v, %v, want %v", got, err, want)
 		}
 	}
-	mem := m.memory(Sampling{}.kept(), room{texts: 1})
+	mem := m.memory(m.kept(Sampling{}), room{texts: 1})
 	it := mem.text(prompts[2])
 	for _, ids := range [][]int{prompts[2], prompts[2][:8], prompts[2]} {
 		it.ids, it.known = ids, min(it.known, len(ids)-1)

@@ -16,13 +16,15 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
-// A prompt goes through the model in blocks of one of three lengths, so that a prompt of another length needs
+// A prompt goes through the model in blocks of one of few lengths, so that a prompt of another length needs
 // no other plan: of the longest of which more than half is left. The last block is filled up with copies of
-// its first token, which change nothing: they are written where that is, with the same values.
+// its first token, which change nothing: they are written where that is, with the same values. The longest
+// ones are for devices with so many processors that a product of 512 rows is small.
 const (
-	shortBlock  = 32
-	middleBlock = 128
-	longBlock   = 512
+	shortBlock   = 32
+	middleBlock  = 128
+	longBlock    = 512
+	longestBlock = 2048
 )
 
 // A memory has the keys and values of texts.
@@ -41,6 +43,8 @@ type memory struct {
 	guesses bool          // a draft's tokens are read, some at a time
 	again   again
 	ctx     context.Context // of the call under way: see within
+	ahead   ahead
+	coming  tensor.Tensor // the last tokens of the texts, i64 [rows 1], while only the device knows them; else none
 }
 
 // A text is in a memory as far as its tokens went through the model.
@@ -51,12 +55,11 @@ type text struct {
 	held   []held // by pool
 	seat   int    // of its states, counted from 1; 0: none
 	turned int    // tokens of the text when its keys were turned; 0: none was
-	// While only the device knows the last of ids, which is then no token, coming is that one, i64 [1 1].
-	coming tensor.Tensor
 }
 
 func (m *Model) memory(kept dtype.Type, r room) *memory {
 	s := &memory{m: m, kept: kept, room: r}
+	longest, _ := s.blocks()
 	for i, b := range m.Blocks {
 		if b.Recurrent != nil {
 			s.states.layers = append(s.states.layers, i)
@@ -71,7 +74,7 @@ func (m *Model) memory(kept dtype.Type, r room) *memory {
 			k = len(s.pools)
 			p := &pool{window: window}
 			if window > 0 {
-				p.most = (window+longBlock)/pageTokens + 2
+				p.most = (window+longest)/pageTokens + 2
 			}
 			s.pools = append(s.pools, p)
 		}
@@ -119,6 +122,7 @@ func (s *memory) free() {
 	}
 	s.caches = nil
 	s.places.Free()
+	s.ahead.drop()
 	for _, p := range s.pools {
 		p.pages, p.free, p.shared = 0, nil, nil
 	}
@@ -145,7 +149,7 @@ func (s *memory) within(ctx context.Context, f func()) error {
 }
 
 // unread is how many tokens of a text have to go through the model before its scores.
-func (t *text) unread() int { return len(t.ids) - 1 - t.known }
+func (t *text) unread() int { return max(0, len(t.ids)-1-t.known) }
 
 // read lets all tokens of texts but the last one of each go through the model.
 func (s *memory) read(ctx context.Context, texts ...*text) error {
@@ -163,9 +167,10 @@ func (s *memory) readSome(ctx context.Context, blocks int, texts []*text) error 
 		all += t.unread()
 	}
 	for done := 0; done < all && blocks > 0; blocks-- {
-		some, width := together(texts)
-		if blocks == 1 && !s.device().Hints().Later { // others wait, and a processor is busy with few tokens
-			width = shortBlock
+		some, width := s.together(texts)
+		if blocks == 1 {
+			_, shared := s.blocks()
+			width = min(width, shared)
 		}
 		err := s.within(ctx, func() {
 			s.step(some, width, nothing)
@@ -199,12 +204,24 @@ func (s *memory) renew(ctx context.Context, texts []*text) error {
 	return nil
 }
 
+// blocks is the length of the longest blocks, and of the longest where other texts wait: a processor is busy
+// with few tokens.
+func (s *memory) blocks() (longest, shared int) {
+	if s.device().Hints().Later {
+		return longestBlock, longBlock
+	}
+	return longBlock, shortBlock
+}
+
 // together says which texts are read next, and how many tokens of each: short blocks of several, as long as
 // that is of use to most, or a block of one. So few shapes occur, whatever the prompts' lengths.
-func together(texts []*text) (rows []*text, width int) {
+func (s *memory) together(texts []*text) (rows []*text, width int) {
+	longest, _ := s.blocks()
 	var left []*text
 	for _, t := range texts {
 		switch n := t.unread(); {
+		case n > longest/2:
+			return []*text{t}, longest
 		case n > longBlock/2:
 			return []*text{t}, longBlock
 		case n > 0:
@@ -247,23 +264,6 @@ func (s *memory) scores(ctx context.Context, texts []*text, width int) (all []fl
 		t.known = len(t.ids)
 	}
 	return all, nil
-}
-
-// best asks for the best token after each text, i64 [rows 1], of which the last ones are theirs. It does not
-// wait for a device that computes them later, and the scores stay there.
-func (s *memory) best(ctx context.Context, texts []*text) (ids tensor.Tensor, err error) {
-	if err := s.renew(ctx, texts); err != nil {
-		return ids, err
-	}
-	err = s.within(ctx, func() {
-		rows := filled(texts, rowsOf(len(texts)))
-		ids = s.step(rows, 1, theBest)
-		s.evaluate(ids)
-	})
-	for _, t := range texts {
-		t.known = len(t.ids)
-	}
-	return ids, err
 }
 
 // rowsOf is a number of rows for so many texts: one of few.
@@ -372,7 +372,7 @@ func (s *memory) build(rows []*text, width int, w wanted) tensor.Tensor {
 		}
 		longest = max(longest, len(t.ids))
 	}
-	tokens := rows[0].coming
+	tokens := s.coming
 	if tokens.IsNone() || w == nothing { // which stops before it
 		tokens = tensor.From(ids, b, width)
 	}

@@ -37,7 +37,7 @@ func (m *Model) PrefixTokens(ctx context.Context, prompt []int, o Sampling) (*Pr
 	if err := cmp.Or(m.refuses(prompt, o), m.refusesPrefix()); err != nil {
 		return nil, err
 	}
-	p := &Prefix{m: m, mem: m.memory(o.kept(), room{texts: 1, asked: len(prompt)})}
+	p := &Prefix{m: m, mem: m.memory(m.kept(o), room{texts: 1, asked: len(prompt)})}
 	p.text = p.mem.text(prompt)
 	err := p.mem.read(ctx, p.text)
 	if err == nil {
@@ -95,7 +95,7 @@ func (m *Model) asBefore(probe tensor.Tensor) bool {
 func (m *Model) begin(ctx context.Context, o Sampling, r room) (mem *memory, err error) {
 	p := o.Prefix
 	if p == nil {
-		return m.memory(o.kept(), r), nil
+		return m.memory(m.kept(o), r), nil
 	}
 	same := p.m == m
 	if same {

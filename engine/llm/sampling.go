@@ -44,7 +44,7 @@ type Sampling struct {
 	Grammar *grammar.Grammar
 
 	// Cache is the type in which keys and values of attention are kept: F32, BF16, F16, or I8 with a scale
-	// for each token and head; Invalid means F32.
+	// for each token and head; Invalid means that of the model's Compute, in which they are computed.
 	Cache dtype.Type
 
 	// Prefix has read the beginning of the prompts: see [Model.Prefix]. A prompt that does not begin so is an
@@ -154,8 +154,8 @@ func (o Sampling) rows() int {
 }
 
 // kept is the type in which keys and values are kept.
-func (o Sampling) kept() dtype.Type {
-	return cmp.Or(o.Cache, dtype.F32)
+func (m *Model) kept(o Sampling) dtype.Type {
+	return cmp.Or(o.Cache, m.Config.Compute, dtype.F32)
 }
 
 // seeded is o with a seed, which tensor's generator gives if nobody did.

@@ -78,7 +78,7 @@ type speculation struct {
 // speculate is extend with a draft.
 func (s *memory) speculate(ctx context.Context, t *text, o Sampling, yield func(int, error) bool) {
 	g := &speculation{memory: s, t: t, d: o.Draft, choose: o.sampler(t.ids), draws: rand.New(rand.NewPCG(o.Seed, 1)),
-		draft: o.Draft.Model.memory(o.kept(), s.room), shares: make([]float64, s.m.Config.Vocab)}
+		draft: o.Draft.Model.memory(o.Draft.Model.kept(o), s.room), shares: make([]float64, s.m.Config.Vocab)}
 	defer g.draft.free()
 	built, first := access.Built(), true
 	g.guesser = g.draft.text(g.known(t.ids))

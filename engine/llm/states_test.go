@@ -69,7 +69,7 @@ func TestStatesAreLogits(t *testing.T) {
 		for _, n := range lengths {
 			ids := randomTokens(rng, n+3)
 			want := m.Logits(tensor.From(ids, 1, len(ids))).Eval()
-			mem := m.memory(Sampling{}.kept(), room{texts: 1})
+			mem := m.memory(m.kept(Sampling{}), room{texts: 1})
 			mem.allot(1, pageTokens) // which grows
 			one := mem.text(ids[:n])
 			if err := mem.read(t.Context(), one); err != nil {
@@ -124,7 +124,7 @@ func TestStatesOfABatch(t *testing.T) {
 // A text that goes back is read again; one that goes on is not.
 func TestStatesGoBack(t *testing.T) {
 	for name, m := range recurrentDecoders() {
-		mem := m.memory(Sampling{}.kept(), room{texts: 1})
+		mem := m.memory(m.kept(Sampling{}), room{texts: 1})
 		text := mem.text([]int{1, 2, 3, 4, 5, 6})
 		if err := mem.read(t.Context(), text); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestStatesGoBack(t *testing.T) {
 // More texts than were foreseen get places, and those that have one keep their states.
 func TestStatesGrow(t *testing.T) {
 	for name, m := range recurrentDecoders() {
-		mem := m.memory(Sampling{}.kept(), room{texts: 1})
+		mem := m.memory(m.kept(Sampling{}), room{texts: 1})
 		var texts []*text
 		for i := range 5 {
 			texts = append(texts, mem.text([]int{i, 9, 8, 7}))
