@@ -100,7 +100,7 @@ func (p *product) newFew(limits Limits) *few {
 	main := p.longest()
 	n := p.space.lens[0]
 	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1,
-		normed: p.scalesLate(), sets: 1}
+		normed: p.norm != nil, sets: 1}
 	if f.normed && slices.Contains(p.normed, true) && slices.Contains(p.normed, false) {
 		f.sets = 2
 	}
@@ -222,7 +222,6 @@ func (f *few) space() int {
 func (p *product) writeFew(first int) {
 	f := p.few
 	p.line("const int me = int(at.x);")
-	p.scales()
 	if f.inside {
 		p.line("for (%[1]s column = 0; column < a.n0; column += %[2]d) {", p.index, f.strip())
 	} else {
@@ -341,7 +340,7 @@ func (p *product) early() bool {
 	if q := weight(p.g, v); q != nil {
 		return !p.few.fragments && p.norm == nil && !slices.ContainsFunc(q.Args, func(a backend.Ref) bool { return !stays(a) })
 	}
-	return !p.few.fragments && (p.norm == nil || p.few.normed) && stays(v)
+	return !p.few.fragments && stays(v)
 }
 
 // leftRows begins a loop over r, in which l holds the elements of row r: those of several rows are under way

@@ -13,8 +13,8 @@ import (
 // few rows do both.
 //
 // A norm before products, x/√(mean(x²) + eps)·weight: each threadgroup multiplies x·weight by its columns,
-// adds the squares of x up beside, and scales the sums. So nothing waits for the scale. A norm's result of 16
-// bits is rounded, and so scaled before.
+// adds the squares of x up beside, and scales the sums. So nothing waits for the scale, and a norm's result of
+// 16 bits is not rounded between.
 //
 // A gate, silu(x·G)·(x·U): a threadgroup computes its strip of x·G and keeps it in threadgroup memory, then
 // the same strip of x·U, after which the work on both is an epilogue as any other.
@@ -51,46 +51,6 @@ func (p *product) declareNorm() {
 	p.float("eps", p.norm.Attr.Float)
 }
 
-// scalesLate says whether the sums of a norm's result are scaled, not its elements: a result of 16 bits is
-// rounded before.
-func (p *product) scalesLate() bool { return p.norm != nil && p.norm.DType == dtype.F32 }
-
-// scales finds the scale of each row that elements need, which all threads then have. Those of a simdgroup
-// meet by shuffles, and simdgroups in threadgroup memory.
-func (p *product) scales() {
-	if p.norm == nil || p.few.normed {
-		return
-	}
-	n, f := slices.Index(p.normed, true), p.few
-	p.line("float row_scale[%d];", f.rows)
-	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
-	p.line("const %[1]s i1 = min(%[1]s(r), a.n1 - 1);", p.index)
-	p.line("float squares = 0.0f;")
-	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
-		p.line("for (%[1]s k = 4 * %[1]s(me); k < a.k%[2]d; k += %[3]d) {", p.index, n, 4*f.threads)
-		p.line("float v[4];")
-		p.line("load4(a.%s + (%s + k), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]))
-		p.line("UNROLL for (int d = 0; d < 4; d++) squares = fma(v[d], v[d], squares);")
-	} else {
-		p.line("for (%[1]s deep = me; deep < a.k%[2]d; deep += %[3]d) {", p.index, n, f.threads)
-		p.line("const float v = float(%s);", p.operandElement(2*n))
-		p.line("squares = fma(v, v, squares);")
-	}
-	p.line("}")
-	p.line("row_scale[r] = simd_sum(squares);")
-	p.line("}")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("if (lane == 0) {")
-	p.line("UNROLL for (int r = 0; r < %[1]d; r++) space[int(simd) * %[1]d + r] = row_scale[r];", f.rows)
-	p.line("}")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
-	p.line("float power = 0.0f;")
-	p.line("for (int s = 0; s < %d; s++) power += space[s * %d + r];", f.simds(), f.rows)
-	p.line("row_scale[r] = op_rsqrt(power / float(a.k%d) + a.eps);", n)
-	p.line("}")
-}
-
 // normWeights loads the norm's weights of the thread's places.
 func (p *product) normWeights(n, depth int) {
 	if !p.normed[n] {
@@ -110,21 +70,16 @@ func (p *product) normWeights(n, depth int) {
 }
 
 // scaled multiplies elements of the left operand of pair n by the norm's weights: lefts, depth of each of
-// batch rows from first on. The first such pair adds their squares up. A result of 16 bits is scaled and
-// rounded.
+// batch rows from first on. The first such pair adds their squares up.
 func (p *product) scaled(n, depth, batch int) {
 	if !p.normed[n] {
 		return
 	}
 	p.line("UNROLL for (int e = 0; e < %d; e++) {", batch*depth)
-	if p.few.normed && n == slices.Index(p.normed, true) {
+	if n == slices.Index(p.normed, true) {
 		p.line("squares[first + e / %d] = fma(lefts[e], lefts[e], squares[first + e / %[1]d]);", depth)
 	}
-	if p.few.normed {
-		p.line("lefts[e] *= weights[e %% %d];", depth)
-	} else {
-		p.line("lefts[e] = float(loaded(%s(lefts[e] * row_scale[first + e / %d] * weights[e %% %[2]d])));", memoryTypes[p.norm.DType], depth)
-	}
+	p.line("lefts[e] *= weights[e %% %d];", depth)
 	p.line("}")
 }
 

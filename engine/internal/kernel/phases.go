@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -31,8 +30,7 @@ func fused(g *backend.Group, limits Limits) *Kernel {
 		return nil
 	}
 	last, own := products[len(products)-1], limits
-	early := func(in backend.Inst) bool { return in.Op == ir.RMSNorm && in.DType != dtype.F32 }
-	if !slices.ContainsFunc(g.Insts, early) && !slices.ContainsFunc(products[:len(products)-1], func(i int) bool { _, atLast := gates(g, i, last); return !atLast }) { // see abreast
+	if !slices.ContainsFunc(products[:len(products)-1], func(i int) bool { _, atLast := gates(g, i, last); return !atLast }) { // see abreast
 		own.Threads = min(fewThreads, limits.Threads) / len(products)
 		own.Processors *= len(products)
 	}
@@ -151,7 +149,7 @@ func joined(phases []*product) Dispatch {
 func abreast(phases []*product) bool {
 	last := phases[len(phases)-1].few
 	for _, p := range phases {
-		if p.few.inside || p.few.rows > mostFewRows || p.few.threads != last.threads || len(p.inner) > 1 || p.norm != nil && !p.few.normed {
+		if p.few.inside || p.few.rows > mostFewRows || p.few.threads != last.threads || len(p.inner) > 1 {
 			return false
 		}
 	}

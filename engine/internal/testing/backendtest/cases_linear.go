@@ -86,7 +86,7 @@ func decoderProducts() (list []Case) {
 			return b.New(ir.Mul, ir.Attr{}, b.New(ir.Silu, ir.Attr{}, gate), up)
 		}
 		add := func(name string, build func(b *B, dt dtype.Type) []*ir.Node) {
-			list = append(list, Case{Name: fmt.Sprint(name, " ", s), Build: func(b *B, dt dtype.Type) []*ir.Node {
+			list = append(list, Case{Name: fmt.Sprint(name, " ", s), Narrowed: true, Build: func(b *B, dt dtype.Type) []*ir.Node {
 				if !dt.Float() || dt == dtype.F64 {
 					panic(stop{errNotForDType})
 				}
