@@ -65,14 +65,18 @@ template <typename T, int stride> struct padded_lines {
 // run begins jump after the one before it; else all follow one another by step.
 template <bool grouped, typename I> inline I row_at(I n, I per, I jump, I step) { return grouped ? n / per * jump + n % per * step : n * step; }
 
-// fetch_pieces moves 16 bytes at a time: the elements of a row lie side by side, and all begins at multiples of that.
+// fetch_pieces moves 16 bytes at a time: the elements of a row lie side by side, and all begins at multiples of that. A
+// thread has the same piece of each of its lines.
 template <typename Lines, int wide, int high, int threads, bool grouped, typename Copies, typename T, typename I> METAL_FUNC void fetch_pieces(thread Copies& copies, threadgroup T* to, device const T* from, I first, I count, I per, I jump, I step, I d, I width, int me) {
-	constexpr int each = 16 / int(sizeof(T)), pieces = wide / each;
-	UNROLL for (int e = me; e < high * pieces; e += threads) {
-		const int line = e / pieces, beside = e % pieces * each;
-		const I row = first + line, column = d + beside;
-		const bool within = row < count && column < width;
-		copies.take(to + Lines::place(line, beside), from + (within ? row_at<grouped>(row, per, jump, step) + column : I(0)), within ? each : 0);
+	constexpr int each = 16 / int(sizeof(T)), pieces = wide / each, apart = threads / pieces;
+	const int begin = int(uint(me) / uint(pieces)), beside = int(uint(me) % uint(pieces)) * each;
+	from += d + beside;
+	UNROLL for (int at = 0; at < high; at += apart) {
+		const int line = at + begin;
+		if (high % apart != 0 && line >= high) break;
+		const I row = first + line;
+		const bool within = row < count && d + beside < width;
+		copies.take(to + Lines::place(line, beside), from + (within ? row_at<grouped>(row, per, jump, step) : I(0)), within ? each : 0);
 	}
 }
 
@@ -83,26 +87,36 @@ template <typename I> inline I slot_at(device const long* pages, I apart, I page
 	return I(max(long(0), min(at, long(last_page)))) * page + n % page;
 }
 
+// slot_of is where a line of a tile lies whose first row is a multiple of high: begin is where that row does, and where
+// the tile is on one page the others follow it.
+template <int page, int high, typename I> inline I slot_of(device const long* pages, I apart, I last_page, I first, I begin, int line) {
+	return page % high == 0 ? begin + line : slot_at(pages, apart, I(page), last_page, first + line);
+}
+
 // fetch_slot_pieces is fetch_pieces for rows in pages, which lie step apart.
-template <typename Lines, int wide, int high, int threads, typename Copies, typename T, typename I> METAL_FUNC void fetch_slot_pieces(thread Copies& copies, threadgroup T* to, device const T* from, device const long* pages, I apart_pages, I page, I last_page, I first, I count, I step, I d, I width, int me) {
-	constexpr int each = 16 / int(sizeof(T)), pieces = wide / each;
-	UNROLL for (int e = me; e < high * pieces; e += threads) {
-		const int line = e / pieces, beside = e % pieces * each;
-		const I row = first + line, column = d + beside;
-		const bool within = row < count && column < width;
-		copies.take(to + Lines::place(line, beside), from + (within ? slot_at(pages, apart_pages, page, last_page, row) * step + column : I(0)), within ? each : 0);
+template <typename Lines, int wide, int high, int threads, int page, typename Copies, typename T, typename I> METAL_FUNC void fetch_slot_pieces(thread Copies& copies, threadgroup T* to, device const T* from, device const long* pages, I apart_pages, I last_page, I first, I count, I step, I d, I width, int me) {
+	constexpr int each = 16 / int(sizeof(T)), pieces = wide / each, apart = threads / pieces;
+	const int begin = int(uint(me) / uint(pieces)), beside = int(uint(me) % uint(pieces)) * each;
+	const I slot = slot_at(pages, apart_pages, I(page), last_page, first);
+	from += d + beside;
+	UNROLL for (int at = 0; at < high; at += apart) {
+		const int line = at + begin;
+		if (high % apart != 0 && line >= high) break;
+		const bool within = first + line < count && d + beside < width;
+		copies.take(to + Lines::place(line, beside), from + (within ? slot_of<page, high>(pages, apart_pages, last_page, first, slot, line) * step : I(0)), within ? each : 0);
 	}
 }
 
-// fetch_slot_elements is fetch_elements for rows in pages. A thread looks its row up once for four elements.
-template <typename Lines, int wide, int high, int threads, typename T, typename S, typename I> METAL_FUNC void fetch_slot_elements(threadgroup T* to, device const S* from, device const long* pages, I apart_pages, I page, I last_page, I first, I count, I step, I apart, I d, I width, int me) {
+// fetch_slot_elements is fetch_elements for rows in pages. A thread looks a row up once for four elements.
+template <typename Lines, int wide, int high, int threads, int page, typename T, typename S, typename I> METAL_FUNC void fetch_slot_elements(threadgroup T* to, device const S* from, device const long* pages, I apart_pages, I last_page, I first, I count, I step, I apart, I d, I width, int me) {
 	constexpr int pieces = wide / 4;
+	const I begin = slot_at(pages, apart_pages, I(page), last_page, first);
 	for (int e = me; e < high * pieces; e += threads) {
 		const int line = e / pieces, beside = e % pieces * 4;
 		const I row = first + line, column = d + beside;
 		float v[4] = {};
 		if (row < count) {
-			const I at = slot_at(pages, apart_pages, page, last_page, row) * step;
+			const I at = slot_of<page, high>(pages, apart_pages, last_page, first, begin, line) * step;
 			UNROLL for (int k = 0; k < 4; k++) if (column + k < width) v[k] = loaded(from[at + (column + k) * apart]);
 		}
 		UNROLL for (int k = 0; k < 4; k++) to[Lines::place(line, beside + k)] = T(v[k]);
@@ -110,14 +124,15 @@ template <typename Lines, int wide, int high, int threads, typename T, typename 
 }
 
 // fetch_slot_codes is fetch_slot_elements for integers, each row of which has a scale.
-template <typename Lines, int wide, int high, int threads, typename T, typename S, typename I> METAL_FUNC void fetch_slot_codes(threadgroup T* to, device const S* from, device const long* pages, I apart_pages, I page, I last_page, I first, I count, I step, I apart, device const float* scales, I scale_step, I d, I width, int me) {
+template <typename Lines, int wide, int high, int threads, int page, typename T, typename S, typename I> METAL_FUNC void fetch_slot_codes(threadgroup T* to, device const S* from, device const long* pages, I apart_pages, I last_page, I first, I count, I step, I apart, device const float* scales, I scale_step, I d, I width, int me) {
 	constexpr int pieces = wide / 4;
+	const I begin = slot_at(pages, apart_pages, I(page), last_page, first);
 	for (int e = me; e < high * pieces; e += threads) {
 		const int line = e / pieces, beside = e % pieces * 4;
 		const I row = first + line, column = d + beside;
 		float v[4] = {};
 		if (row < count) {
-			const I slot = slot_at(pages, apart_pages, page, last_page, row);
+			const I slot = slot_of<page, high>(pages, apart_pages, last_page, first, begin, line);
 			const float scale = scales[slot * scale_step];
 			UNROLL for (int k = 0; k < 4; k++) if (column + k < width) v[k] = float(from[slot * step + (column + k) * apart]) * scale;
 		}

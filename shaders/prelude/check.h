@@ -378,7 +378,6 @@ inline uint tf32_bits(float x) {
 	const uint u = bits_of(x);
 	return (u & 0x7f800000u) == 0x7f800000u ? u & ~0x1fffu : (u + 0x1000u) & ~0x1fffu;
 }
-inline float rest_of(float x, uint rounded) { return abs(float_of(rounded)) < float_of(0x7f800000u) ? x - float_of(rounded) : 0.0f; }
 
 inline uint permute(uint low, uint high, uint which) {
 	uint r = 0;

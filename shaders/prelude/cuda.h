@@ -63,6 +63,11 @@ MSL_PTX_2(maximum, "max.NaN.f32")
 MSL_PTX_2(minimum, "min.NaN.f32")
 #define MSL_MAX msl::maximum
 #define MSL_MIN msl::minimum
+// As Metal's max and min: a number wins.
+MSL_PTX_2(greater, "max.f32")
+MSL_PTX_2(lesser, "min.f32")
+#define MSL_GREATER msl::greater
+#define MSL_LESSER msl::lesser
 
 MSL_REGISTER(tid_x, "%%tid.x") MSL_REGISTER(tid_y, "%%tid.y") MSL_REGISTER(tid_z, "%%tid.z")
 MSL_REGISTER(ntid_x, "%%ntid.x") MSL_REGISTER(ntid_y, "%%ntid.y") MSL_REGISTER(ntid_z, "%%ntid.z")
@@ -443,9 +448,6 @@ MSL_INLINE void multiply_tf32(float* d, const uint* a, const uint* b) {
 		: "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 MSL_PTX_1(tf32_bits, uint, "cvt.rna.tf32.f32", "=r", float, "f")
-
-// rest_of is what rounding left of x; 0 of an infinity.
-MSL_INLINE float rest_of(float x, uint rounded) { return abs(float_of(rounded)) < float_of(0x7f800000u) ? x - float_of(rounded) : 0.0f; }
 
 // permute picks four of the eight bytes of low and high by the numbers in the last four halves of bytes of `which`, 0 to 7.
 MSL_INLINE uint permute(uint low, uint high, uint which) {

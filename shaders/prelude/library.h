@@ -201,6 +201,10 @@ MSL_INLINE float ldexp(float x, int n) {
 
 template <class T> MSL_INLINE if_number<T> max(T x, T y) { return x < y || x != x ? y : x; }
 template <class T> MSL_INLINE if_number<T> min(T x, T y) { return y < x || x != x ? y : x; }
+#ifdef MSL_GREATER // one instruction, not three
+MSL_INLINE float max(float x, float y) { return MSL_GREATER(x, y); }
+MSL_INLINE float min(float x, float y) { return MSL_LESSER(x, y); }
+#endif
 MSL_EACH_2(max)
 MSL_EACH_2(min)
 template <class T> MSL_INLINE if_number<T> clamp(T x, T low, T high) { return min(max(x, low), high); }

@@ -119,16 +119,21 @@ MSL_INLINE void multiply_tf32(sum_fragment& sum, const left_fragment<float>& l, 
 	MSL_UNROLL for (int i = 0; i < 4; i++) msl::multiply_tf32(sum.part + i / 2 * 4, a + i % 2 * 4, b + i / 2 * 4 + i % 2 * 2);
 }
 
-// multiply_floats adds products of what each operand is rounded to and of what that leaves. An operand that was f16 or bf16
-// leaves nothing: left and right say which may. The product of two rests is left out: 2⁻²² of the result, where a float
-// has 2⁻²⁴.
+// first_bits is x rounded to TF32, which takes two instructions, and rest_of what that leaves: of an infinity 0, of a NaN, which
+// rounding may make a number, that NaN.
+MSL_INLINE uint first_bits(float x) { return (bits_as<uint>(x) + 0x1000u) & ~0x1fffu; }
+MSL_INLINE float rest_of(float x, uint first) { return msl::abs(bits_as<float>(first)) < INFINITY ? x - bits_as<float>(first) : 0.0f; }
+
+// multiply_floats adds products of the first 11 bits of each operand and of what these leave. An operand that was f16 or bf16
+// leaves nothing: left and right say which may. The product of two rests is left out, and of a rest the machine takes 11 bits:
+// 2⁻²² of the result each, where a float has 2⁻²⁴.
 template <bool left, bool right> MSL_INLINE void multiply_floats(sum_fragment& sum, const left_fragment<float>& l, const right_fragment<float>& r) {
 	uint a[8], b[8], x[8], y[8]; // x and y are the rests
 	MSL_UNROLL for (int i = 0; i < 8; i++) {
-		a[i] = msl::tf32_bits(l.part[i]);
-		b[i] = msl::tf32_bits(r.part[i]);
-		if (left) x[i] = msl::tf32_bits(msl::rest_of(l.part[i], a[i]));
-		if (right) y[i] = msl::tf32_bits(msl::rest_of(r.part[i], b[i]));
+		a[i] = left ? first_bits(l.part[i]) : bits_as<uint>(l.part[i]);
+		b[i] = right ? first_bits(r.part[i]) : bits_as<uint>(r.part[i]);
+		if (left) x[i] = bits_as<uint>(rest_of(l.part[i], a[i]));
+		if (right) y[i] = bits_as<uint>(rest_of(r.part[i], b[i]));
 	}
 	MSL_UNROLL for (int i = 0; i < 4; i++) {
 		float* d = sum.part + i / 2 * 4;

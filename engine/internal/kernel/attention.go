@@ -435,7 +435,7 @@ func (a *attentionText) place(keyRows bool) {
 	}
 	a.line("%[1]s left = %[1]s(group.x);", a.index)
 	tile := "left % a.tiles"
-	if a.causal() && !keyRows { // the rows with the most columns first
+	if (a.causal() || a.page > 0) && !keyRows { // the rows with the most columns first
 		tile = "(a.tiles - 1 - left % a.tiles)"
 	}
 	a.line("const %s first = %s * %d;", a.index, tile, a.rows())

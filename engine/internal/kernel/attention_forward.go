@@ -119,8 +119,13 @@ func (a *attentionText) parts(groups int, limits Limits) int {
 	return max(1, min(mostKeyPart, wantSimds*cores/(groups*a.simds), keys/leastKeys))
 }
 
-// softmax makes the scores in s weights, and lets what was added up before fade.
+// softmax makes the scores in s weights, and lets what was added up before fade: if scores rise by so much that
+// weights would come to more than e⁵ or 2⁸ otherwise, which is seldom.
 func (a *attentionText) softmax(numbers int) {
+	slack := "5.0f"
+	if a.binary() {
+		slack = "8.0f"
+	}
 	a.line("float high[2] = {-INFINITY, -INFINITY}, fade[2];")
 	a.scores(false, func() {
 		a.line("if (!seen) v = -INFINITY;")
@@ -128,7 +133,7 @@ func (a *attentionText) softmax(numbers int) {
 		a.line("high[u] = max(high[u], v);")
 	})
 	a.line("UNROLL for (int u = 0; u < 2; u++) {")
-	a.line("const float highest = max(top[u], strip_max<%s>(high[u]));", a.blocks.lanes)
+	a.line("const float found = strip_max<%s>(high[u]), highest = found > top[u] + %s ? found : top[u];", a.blocks.lanes, slack)
 	a.line("high[u] = highest == -INFINITY ? 0.0f : highest;")
 	a.line("fade[u] = %s(top[u] - high[u]);", a.exp())
 	a.line("top[u] = highest;")
@@ -139,9 +144,11 @@ func (a *attentionText) softmax(numbers int) {
 	a.line("set_element(s[n], e, w);")
 	a.line("all[u] += w;")
 	a.close()
+	a.line("if (simd_any(fade[0] != 1.0f || fade[1] != 1.0f)) {")
 	a.elements(numbers)
 	a.line("set_element(sum[n], e, element(sum[n], e) * fade[u]);")
 	a.close()
+	a.line("}")
 }
 
 // attentionResults are the outputs of attention that are wanted.

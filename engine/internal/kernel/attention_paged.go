@@ -42,17 +42,17 @@ func (a *attentionText) readsPages() {
 	}
 	a.readsAs("pages", in.Args[3], "bp")
 	a.readsAs("last", in.Args[4], "bt")
-	a.constant("page", a.page)
 	a.constant("last_page", slots/a.page-1)
 }
 
 // coded says whether keys and values are in i8.
 func (a *attentionText) coded() bool { return len(a.in.Args) > 5 }
 
-// fetchSlots is fetch of keys or values, from key first on.
+// fetchSlots is fetch of keys or values, from key first on, a multiple of high. The page is a number of the
+// text: division by others is slow.
 func (a *attentionText) fetchSlots(to, first string, f fetch, high int) {
-	with := fmt.Sprintf("<%s<%s, %d>, %d, %d, %d>", a.blocks.lines, memoryTypes[a.cell], a.stride(), a.wide, high, a.simds*simdWidth)
-	from := fmt.Sprintf("%[1]s, a.%[2]s + kh * a.%[2]s_h, a.pages + b * a.pages_b, a.pages_p, a.page, a.last_page, %[3]s(%[4]s), reach, a.%[2]s_t",
+	with := fmt.Sprintf("<%s<%s, %d>, %d, %d, %d, %d>", a.blocks.lines, memoryTypes[a.cell], a.stride(), a.wide, high, a.simds*simdWidth, a.page)
+	from := fmt.Sprintf("%[1]s, a.%[2]s + kh * a.%[2]s_h, a.pages + b * a.pages_b, a.pages_p, a.last_page, %[3]s(%[4]s), reach, a.%[2]s_t",
 		to, f.name, a.index, first)
 	switch {
 	case a.coded():

@@ -173,7 +173,7 @@ func TestBlocksPTX(t *testing.T) {
 	for dt, want := range map[dtype.Type][]string{
 		dtype.F16:  {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "ldmatrix.sync.aligned.m8n8.x4.shared", "ldmatrix.sync.aligned.m8n8.x4.trans", "cp.async.cg"},
 		dtype.BF16: {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "cp.async.cg"},
-		dtype.F32:  {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "cvt.rna.tf32.f32"},
+		dtype.F32:  {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
 	} {
 		b := blockTest{blocks: "fragment", dt: dt}
 		for _, s := range sourcesOf(t, map[string]string{b.name(): b.text()}) {
