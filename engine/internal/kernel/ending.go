@@ -106,7 +106,7 @@ func (s *split) stores(i int) (operand, bool) {
 // itself is a result, or in the workspace.
 func (s *split) raw(fits func(dtype.Type) bool) ending {
 	for i, r := range s.results {
-		if r.value == (backend.Ref{Index: s.number}) && fits(r.dtype) {
+		if r.value == (backend.Ref{Index: s.number}) && fits(r.dtype) && s.way != stacked {
 			if d, ok := s.stores(i); ok {
 				return ending{d: d, result: i, scale: -1}
 			}
@@ -117,16 +117,24 @@ func (s *split) raw(fits func(dtype.Type) bool) ending {
 		dt = dtype.F32
 	}
 	rows, columns := s.space.lens[1], s.space.lens[0]
-	size := ir.Size(s.inst.Shape)
+	size := s.stack() * ir.Size(s.inst.Shape)
 	s.bytes += size * dt.Size()
 	return ending{result: -1, scale: -1, d: operand{Matrix{DType: dt, Stride: columns, Batch: rows * columns}, field(s.borrow(size, dt), 0)}}
+}
+
+// stack is how many products of the result's shape a call stores one below the other.
+func (s *split) stack() int {
+	if s.way == stacked {
+		return terms
+	}
+	return 1
 }
 
 // call writes the call of pair n.
 func (s *split) call(pairs []pair, n int, e ending) bool {
 	a, b := &pairs[n].sides[0], &pairs[n].sides[1]
 	p := Product{
-		Rows: s.space.lens[1], Columns: s.space.lens[0], Inner: pairs[n].inner, Batches: s.batches(),
+		Rows: s.stack() * s.space.lens[1], Columns: s.space.lens[0], Inner: pairs[n].inner, Batches: s.batches(),
 		A: a.matrix, B: b.matrix, D: e.d.matrix, TF32: s.g.TF32 && a.matrix.DType == dtype.F32,
 	}
 	if p.Batches == 1 {
@@ -172,8 +180,17 @@ func (s *split) epilogue(e ending) bool {
 		}
 	}
 	lies.Offset += offset
-	g.Inputs = []backend.Input{{DType: e.d.matrix.DType, Layout: lies, Buf: buf}}
-	refs := map[backend.Ref]backend.Ref{{Index: s.number}: backend.In(0)}
+	sum := backend.In(0)
+	for i := range s.stack() { // the smallest term first
+		term := lies
+		term.Offset += (s.stack() - 1 - i) * ir.Size(s.inst.Shape)
+		g.Inputs = append(g.Inputs, backend.Input{DType: e.d.matrix.DType, Layout: term, Buf: buf})
+		if i > 0 {
+			g.Insts = append(g.Insts, backend.Inst{Op: ir.Add, DType: s.inst.DType, Shape: s.inst.Shape, Args: []backend.Ref{sum, backend.In(i)}})
+			sum = backend.Ref{Index: i - 1}
+		}
+	}
+	refs := map[backend.Ref]backend.Ref{{Index: s.number}: sum}
 	for i, need := range s.needed() {
 		if need {
 			refs[backend.In(i)] = backend.In(len(g.Inputs))
@@ -208,6 +225,6 @@ func (s *split) epilogue(e ending) bool {
 	if len(g.Outputs) == 0 {
 		return true
 	}
-	s.bytes += ir.Size(s.inst.Shape) * e.d.matrix.DType.Size()
+	s.bytes += s.stack() * ir.Size(s.inst.Shape) * e.d.matrix.DType.Size()
 	return s.render(g)
 }

@@ -198,21 +198,6 @@ func (p *Product) flopsPerByte() int {
 	return 16
 }
 
-// worth says whether the calls save more time than it takes to move what they need moved.
-func (s *split) worth() bool {
-	flops, saved := 0, 0
-	for _, d := range s.calls {
-		p := &d.Library.Product
-		flops += p.Flops()
-		if s.inst.DType == dtype.F32 && p.A.DType == dtype.BF16 {
-			saved += p.Flops() / partsFlops
-		} else {
-			saved += p.Flops() / p.flopsPerByte()
-		}
-	}
-	return flops >= leastFlops && saved >= s.cost()
-}
-
 // shareWorkspace gives the calls of a kernel one workspace, behind what the texts use.
 func (k *Kernel) shareWorkspace() {
 	at, most := (k.Scratch+workspaceAlignment-1)&^(workspaceAlignment-1), 0

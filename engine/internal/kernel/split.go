@@ -37,6 +37,8 @@ const (
 	// A layer's product is added to its adapters', which are rounded to the result's type before: by half of
 	// the last place of what the adapters add, and what they add is small.
 	onto
+	// The terms of the left operand of one pair lie one below the other, and so do their products: see terms.
+	stacked
 )
 
 // lent is the number of the first buffer that is part of the workspace, in groups that are made here.
@@ -56,7 +58,7 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 		return nil
 	}
 	var s *split
-	for _, way := range []way{inFloats, asOne, onto} {
+	for _, way := range []way{inFloats, asOne, onto, stacked} {
 		try := &split{product: p, lending: lending{first: lent}, limits: limits, way: way, scratch: k.Scratch}
 		if try.write() && (s == nil || try.cost() < s.cost()) {
 			s = try
@@ -93,6 +95,21 @@ func (s *split) cost() int {
 	return s.bytes + (len(s.steps)-1)*launchBytes
 }
 
+// worth says whether the calls save more time than it takes to move what they need moved.
+func (s *split) worth() bool {
+	flops, saved := 0, 0
+	for _, d := range s.calls {
+		p := &d.Library.Product
+		flops += p.Flops()
+		if s.inst.DType == dtype.F32 && p.A.DType == dtype.BF16 {
+			saved += p.Flops() / termsFlops
+		} else {
+			saved += p.Flops() / p.flopsPerByte()
+		}
+	}
+	return flops >= leastFlops && saved >= s.cost()
+}
+
 // write fills the steps in; it returns false when the library has no such product.
 func (s *split) write() bool {
 	pairs, ok := s.pairs()
@@ -103,7 +120,7 @@ func (s *split) write() bool {
 	fits := func(dt dtype.Type) bool { // whether D can have the type
 		return dt == dtype.F32 || (len(pairs) == 1 || s.way == onto) && dt == pairs[0].sides[0].matrix.DType
 	}
-	if end, whole := s.ending(fits); whole && s.callAll(pairs, end) {
+	if end, whole := s.ending(fits); whole && s.way != stacked && s.callAll(pairs, end) {
 		return true
 	}
 	end := s.raw(fits)
@@ -112,21 +129,27 @@ func (s *split) write() bool {
 
 // pairs are the operands of the calls, in order.
 func (s *split) pairs() (list []pair, ok bool) {
-	if s.way == asOne {
+	switch s.way {
+	case asOne:
 		p, ok := s.join()
 		return []pair{p}, ok
+	case stacked:
+		if len(s.inner) > 1 || s.batches() > 1 || !s.inTerms(0) {
+			return nil, false
+		}
+		return s.bringTerms(0)
 	}
 	for n, inner := range s.inner {
 		if s.isThin(n) {
 			s.thin = append(s.thin, n)
 			continue
 		}
-		if s.isParted(n) {
-			parts, ok := s.bringParts(n)
+		if s.inTerms(n) {
+			own, ok := s.bringTerms(n)
 			if !ok {
 				return nil, false
 			}
-			list = append(list, parts...)
+			list = append(list, own...)
 			continue
 		}
 		p := pair{inner: inner}

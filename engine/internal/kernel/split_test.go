@@ -136,7 +136,10 @@ func TestSplit(t *testing.T) {
 		{"frozen weights", func(s *sketch) {
 			shape := []int{2048, 2048}
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Contiguous(shape)), s.input(bf16, ir.Contiguous(shape))))
-		}, []string{"parts", "2048×2048 by 2048×2048 of bf16, as f32", "2048×2048 by 2048×2048 of bf16, as f32, with a matrix added", "2048×2048 by 2048×2048 of bf16, as f32, with a matrix added"}},
+		}, []string{"terms", "2048×2048 by 2048×2048 of bf16, as f32", "2048×2048 by 2048×2048 of bf16, as f32, with a matrix added", "2048×2048 by 2048×2048 of bf16, as f32, with a matrix added"}},
+		{"frozen weights, and few rows", func(s *sketch) {
+			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, []int{64, 2048}, s.input(f32, ir.Contiguous([]int{64, 2048})), s.input(bf16, ir.Contiguous([]int{2048, 2048}))))
+		}, []string{"terms", "192×2048 by 2048×2048 of bf16, as f32", "map"}},
 		{"every second column", func(s *sketch) {
 			shape := []int{2048, 2048}
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Layout{Shape: shape, Stride: []int{4096, 2}}), s.input(f32, ir.Contiguous(shape))))
