@@ -233,12 +233,19 @@ func New(c Config) *Model {
 	return c.random(nil)
 }
 
-// random makes a model of a Config that was checked.
+// random makes a model of a Config that was checked, of which one block at a time has matrices of f32.
 func (c Config) random(each func(*Block)) *Model {
-	m := build(c, &random{tensor.NewRNG(c.Seed), c}, each)
-	if c.DType != dtype.Invalid {
-		nn.Convert(m, c.DType)
+	convert := func(m nn.Module) {
+		if c.DType != dtype.Invalid {
+			nn.Convert(m, c.DType)
+		}
 	}
+	m := build(c, &random{tensor.NewRNG(c.Seed), c}, func(b *Block) {
+		if convert(b); each != nil {
+			each(b)
+		}
+	})
+	convert(m)
 	m.straighten()
 	nn.SetNames(m)
 	return m

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -29,12 +28,7 @@ func NewSharded(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
 			return nil, err
 		}
 		err = access.Try(ctx, func() error {
-			m = c.random(func(b *Block) {
-				if c.DType != dtype.Invalid {
-					nn.Convert(b, c.DType)
-				}
-				b.spread(parts)
-			})
+			m = c.random(func(b *Block) { b.spread(parts) })
 			return nil
 		})
 		return m, err
