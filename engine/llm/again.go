@@ -16,7 +16,7 @@ type again struct {
 	kind   kind
 	asked  int                                    // steps of this kind, one after the other
 	caches []tensor.Tensor                        // that step sets
-	step   func(...tensor.Tensor) []tensor.Tensor // tokens and places; gives what is wanted
+	step   func(...tensor.Tensor) []tensor.Tensor // tokens, places, temperatures if any; gives what is wanted
 }
 
 // stepsBefore is how many steps of a batch are of one kind before there is a function for them, which costs a
@@ -41,7 +41,7 @@ func (k kind) equal(o kind) bool {
 func same(a, b context.Context) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
 // replay computes the next token of each text, and the caches, if there is a function for such a step.
-func (s *memory) replay(tokens tensor.Tensor, w wanted) (result tensor.Tensor, ok bool) {
+func (s *memory) replay(tokens tensor.Tensor, w wanted) (results []tensor.Tensor, ok bool) {
 	now := kind{s.ctx, s.m.steps.Changes(), rows.Of(), w, nil}
 	for _, p := range s.pools {
 		now.listed = append(now.listed, p.listed)
@@ -51,26 +51,30 @@ func (s *memory) replay(tokens tensor.Tensor, w wanted) (result tensor.Tensor, o
 		s.again = again{kind: now}
 	}
 	if s.again.asked++; !s.alone && s.again.asked <= stepsBefore {
-		return result, false
+		return nil, false
+	}
+	args := []tensor.Tensor{tokens, s.places}
+	if w == drawn {
+		args = append(args, s.temperatures)
 	}
 	if s.again.step == nil {
 		s.again.caches, s.again.step = caches, tensor.Compile(func(args ...tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{s.set(func() tensor.Tensor { return s.pass(args[0], args[1], w, 0) })}
+			return s.set(func() []tensor.Tensor { return s.pass(args[0], args[1], args[len(args)-1], w, 0) })
 		})
 	}
-	return s.again.step(tokens, s.places)[0], true
+	return s.again.step(args...), true
 }
 
 // set calls f, which replaces tensors of the caches, and sets those that it has found to them.
-func (s *memory) set(f func() tensor.Tensor) (result tensor.Tensor) {
+func (s *memory) set(f func() []tensor.Tensor) (results []tensor.Tensor) {
 	before := s.tensors()
 	s.keeping(func() {
-		result = f()
+		results = f()
 		for i, t := range s.tensors() {
 			before[i].Set(t)
 		}
 	})
-	return result
+	return results
 }
 
 // keeping calls f, after which the caches have the tensors that they had before.

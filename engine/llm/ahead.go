@@ -64,20 +64,13 @@ func (s *memory) goAhead(ctx context.Context, now ahead) (err error) {
 	return err
 }
 
-// ask asks for the best token after each text, i64 [rows 1], of which the last ones are theirs. It does not
-// wait for a device that computes them later, and the scores stay there.
-func (s *memory) ask(ctx context.Context, texts []*text) (ids tensor.Tensor, err error) {
-	if err := s.renew(ctx, texts); err != nil {
-		return ids, err
+// ask asks for the best token after each text, i64 [rows 1].
+func (s *memory) ask(ctx context.Context, texts []*text) (tensor.Tensor, error) {
+	list, err := s.take(ctx, texts, 1, theBest)
+	if err != nil {
+		return tensor.Tensor{}, err
 	}
-	err = s.within(ctx, func() {
-		ids = s.step(filled(texts, rowsOf(len(texts))), 1, theBest)
-		s.evaluate(ids)
-	})
-	for _, t := range texts {
-		t.known = len(t.ids)
-	}
-	return ids, err
+	return list[0], nil
 }
 
 // resume takes back what was begun ahead in another context, which may choose adapters, or with another

@@ -220,25 +220,35 @@ func (b *Batch) begun(rows []*Growth) (begun, others []*Growth) {
 
 // tokens chooses what follows each of these rows, by what is wanted from a step.
 func (b *Batch) tokens(ctx context.Context, rows []*Growth) (w wanted, err error) {
-	texts, more := make([]*text, len(rows)), len(rows) == len(b.rows)
-	w = theBest
+	texts, samplers := make([]*text, len(rows)), make([]*sampler, len(rows))
+	best, short, more := true, true, len(rows) == len(b.rows)
 	for i, g := range rows {
-		texts[i] = g.text
-		more = more && g.missing > 1
-		if !g.s.best() || g.request.LogProbs {
-			w = scores
-		}
+		texts[i], samplers[i] = g.text, g.s
+		best, more = best && g.s.best() && !g.request.LogProbs, more && g.missing > 1
+		short = short && b.m.shortens(g.s) && !g.request.LogProbs
 	}
-	if w == theBest {
-		ids, err := b.mem.next(ctx, texts, more)
-		for i, id := range ids {
-			rows[i].Token = Token{ID: id}
-		}
-		return w, err
+	var ids []int
+	switch {
+	case best:
+		w = theBest
+		ids, err = b.mem.next(ctx, texts, more)
+	case short:
+		w = drawn
+		ids, err = b.mem.draw(ctx, texts, samplers)
+	default:
+		return scores, b.score(ctx, rows, texts)
 	}
+	for i, id := range ids {
+		rows[i].Token = Token{ID: id}
+	}
+	return w, err
+}
+
+// score chooses what follows rows by all scores.
+func (b *Batch) score(ctx context.Context, rows []*Growth, texts []*text) error {
 	all, err := b.mem.scores(ctx, texts, 1)
 	if err != nil {
-		return w, err
+		return err
 	}
 	vocab := b.m.Config.Vocab
 	for i, g := range rows {
@@ -249,7 +259,7 @@ func (b *Batch) tokens(ctx context.Context, rows []*Growth) (w wanted, err error
 		}
 		g.Token = likely(said, g.s.next(row), g.request.Top)
 	}
-	return w, nil
+	return nil
 }
 
 // take appends the token of a step to its text, and says whether it ends it.

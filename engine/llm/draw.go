@@ -29,8 +29,7 @@ func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 	}
 	x = x.Div(o.Temperature)
 	vocab := x.Len(-1)
-	nucleus := o.TopP > 0 && o.TopP < 1
-	if !nucleus && (o.TopK == 0 || o.TopK >= vocab) {
+	if !o.nucleus() && (o.TopK == 0 || o.TopK >= vocab) {
 		return tensor.Categorical(o.likely(x), 1).Squeeze(-1)
 	}
 	count := vocab
@@ -38,7 +37,7 @@ func (o Sampling) Draw(scores tensor.Tensor) tensor.Tensor {
 		count = min(o.TopK, vocab)
 	}
 	best, tokens := x.TopK(count)
-	if nucleus { // a token stays if those that are better have less than TopP together
+	if o.nucleus() { // a token stays if those that are better have less than TopP together
 		p := best.Softmax(-1)
 		best = tensor.Where(p.CumSum(-1).Sub(p).Lt(o.TopP), best, math.Inf(-1))
 	}

@@ -147,9 +147,12 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 		yield(-1, err)
 		return
 	}
-	next, w := s.drawn(t, choose), scores
-	if o.best() {
+	next, w := s.chosen(t, choose), scores
+	switch {
+	case o.best():
 		next, w = s.best(t, o.count()), theBest
+	case s.m.shortens(choose):
+		w = drawn
 	}
 	defer func() {
 		s.ahead.drop()
@@ -180,8 +183,17 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 	}
 }
 
-// drawn returns a function that draws the token after a text.
-func (s *memory) drawn(t *text, choose *sampler) func(ctx context.Context) (int, error) {
+// chosen returns a function that draws the token after a text.
+func (s *memory) chosen(t *text, choose *sampler) func(ctx context.Context) (int, error) {
+	if s.m.shortens(choose) {
+		return func(ctx context.Context) (int, error) {
+			ids, err := s.draw(ctx, []*text{t}, []*sampler{choose})
+			if err != nil {
+				return -1, err
+			}
+			return ids[0], nil
+		}
+	}
 	return func(ctx context.Context) (int, error) {
 		all, err := s.scores(ctx, []*text{t}, 1)
 		if err != nil {

@@ -154,7 +154,7 @@ func TestChoose(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			counts := make([]int, len(scores))
 			for range 4000 {
-				counts[tt.o.choose(scores, rng)]++
+				counts[tt.o.choose(scores, rng.Float64())]++
 			}
 			var seen []int
 			for id, n := range counts {

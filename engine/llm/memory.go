@@ -44,7 +44,9 @@ type memory struct {
 	again   again
 	ctx     context.Context // of the call under way: see within
 	ahead   ahead
-	coming  tensor.Tensor // the last tokens of the texts, i64 [rows 1], while only the device knows them; else none
+
+	temperatures tensor.Tensor // of the rows of a step, f32 [rows 1], where tokens are drawn
+	coming       tensor.Tensor // the last tokens of the texts, i64 [rows 1], while only the device knows them; else none
 }
 
 // A text is in a memory as far as its tokens went through the model.
@@ -240,28 +242,42 @@ func (s *memory) together(texts []*text) (rows []*text, width int) {
 // scores returns what follows each of the last tokens, as many of each text as its last `width`, [len(texts)
 // · width · Vocab]. A text has that many tokens, or fewer that did not go through the model before; then the
 // scores of its first one stand repeated before.
-func (s *memory) scores(ctx context.Context, texts []*text, width int) (all []float32, err error) {
+func (s *memory) scores(ctx context.Context, texts []*text, width int) ([]float32, error) {
+	list, err := s.take(ctx, texts, width, scores)
+	if err != nil {
+		return nil, err
+	}
+	defer tensor.Free(list...)
+	return s.fetch(ctx, list[0], len(texts)*width)
+}
+
+// take takes a step of all tokens of texts, as many as `width`, and returns what is wanted of it; the last rows
+// are theirs. It does not wait for a device that computes later.
+func (s *memory) take(ctx context.Context, texts []*text, width int, w wanted) (results []tensor.Tensor, err error) {
 	if err := s.renew(ctx, texts); err != nil {
 		return nil, err
 	}
 	err = s.within(ctx, func() {
-		rows := filled(texts, rowsOf(len(texts)))
-		out := s.step(rows, width, scores)
-		s.evaluate(out)
-		all = out.Floats()
-		out.Free()
-		all = all[len(all)-len(texts)*width*s.m.Config.Vocab:]
+		results = s.step(filled(texts, rowsOf(len(texts))), width, w)
+		s.evaluate(results...)
 	})
-	if err != nil {
+	for _, t := range texts {
+		t.known = len(t.ids)
+	}
+	return results, err
+}
+
+// fetch reads the last scores of a step, those of so many tokens.
+func (s *memory) fetch(ctx context.Context, out tensor.Tensor, tokens int) (all []float32, err error) {
+	vocab := s.m.Config.Vocab
+	if err := s.within(ctx, func() { all = out.Floats() }); err != nil {
 		return nil, err
 	}
-	for row := range slices.Chunk(all, s.m.Config.Vocab) {
+	all = all[len(all)-tokens*vocab:]
+	for row := range slices.Chunk(all, vocab) {
 		if !slices.ContainsFunc(row, func(score float32) bool { return score == score }) {
 			return nil, errors.New("llm: the scores of the next token are all NaN: a weight is NaN, or too large")
 		}
-	}
-	for _, t := range texts {
-		t.known = len(t.ids)
 	}
 	return all, nil
 }
@@ -314,11 +330,10 @@ func (s *memory) planStep(rows, width int, w wanted) {
 	defer func(a again) { s.again = a }(s.again)
 	s.again = again{} // this is no step of theirs
 	s.keeping(func() {
-		var list []tensor.Tensor
-		if out := s.step(filled([]*text{t}, rows), width, w); w != nothing {
-			list = append(list, out)
+		if w == drawn {
+			s.temperatures = tensor.Ones(rows, 1).Eval()
 		}
-		access.Prepare(append(list, s.tensors()...))
+		access.Prepare(append(s.step(filled([]*text{t}, rows), width, w), s.tensors()...))
 	})
 }
 
@@ -342,22 +357,23 @@ const (
 	nothing wanted = iota
 	scores         // of what follows each token, [rows width Vocab]
 	theBest        // token that follows each token, i64 [rows width]
+	drawn          // a shortlist of what follows each token, and the scores
 )
 
 // step lets tokens of each row go through the model that it does not know: at most width, and not the last
 // one; or, if something is wanted from them, all.
-func (s *memory) step(texts []*text, width int, w wanted) (result tensor.Tensor) {
+func (s *memory) step(texts []*text, width int, w wanted) (results []tensor.Tensor) {
 	s.m.steps.RLock()
 	defer s.m.steps.RUnlock()
 	numbers := make([]int, len(texts))
 	for i, t := range texts {
 		numbers[i] = t.number
 	}
-	rows.Within(numbers, func() { result = s.build(texts, width, w) })
-	return result
+	rows.Within(numbers, func() { results = s.build(texts, width, w) })
+	return results
 }
 
-func (s *memory) build(rows []*text, width int, w wanted) tensor.Tensor {
+func (s *memory) build(rows []*text, width int, w wanted) []tensor.Tensor {
 	b := len(rows)
 	ids, positions := make([]int, b*width), make([]int, b*width)
 	longest := 0
@@ -379,16 +395,16 @@ func (s *memory) build(rows []*text, width int, w wanted) tensor.Tensor {
 	s.places.Free() // now, so that the next ones lie there: a device that has a step's addresses gets no others
 	s.places = s.place(rows, positions)
 	if s.replays(width, w) {
-		if result, ok := s.replay(tokens, w); ok {
-			return result
+		if results, ok := s.replay(tokens, w); ok {
+			return results
 		}
 	}
-	return s.pass(tokens, s.places, w, longest)
+	return s.pass(tokens, s.places, s.temperatures, w, longest)
 }
 
 // pass lets tokens [rows width] go through the model, whose places a step has found. The longest text has so
 // many tokens.
-func (s *memory) pass(tokens, places tensor.Tensor, w wanted, longest int) (result tensor.Tensor) {
+func (s *memory) pass(tokens, places, temperatures tensor.Tensor, w wanted, longest int) []tensor.Tensor {
 	steps := s.stepsOf(places, tokens.Len(0), tokens.Len(1))
 	turns := turning{tokens: longest}
 	x := s.m.vectors(tokens, steps[nil].Positions)
@@ -403,13 +419,16 @@ func (s *memory) pass(tokens, places tensor.Tensor, w wanted, longest int) (resu
 	}
 	if w == nothing {
 		access.Unwanted(x) // what the last block makes of its keys and values
-		return result
+		return nil
 	}
-	result = s.m.output(x)
-	if w == theBest {
-		result = Sampling{}.Draw(result)
+	out := s.m.output(x)
+	switch w {
+	case theBest:
+		return []tensor.Tensor{Sampling{}.Draw(out)}
+	case drawn:
+		return []tensor.Tensor{shortlist(out, temperatures), out}
 	}
-	return result
+	return []tensor.Tensor{out}
 }
 
 // place finds slots for the tokens at positions [rows width] in each pool, and says what the rows look at

@@ -201,9 +201,17 @@ func (s *sampler) clone() *sampler {
 func (s *sampler) next(scores []float32) int {
 	s.penalise(scores)
 	s.mask(scores)
-	id := s.choose(scores, s.rng)
+	id := s.choose(scores, s.u())
 	s.note(id)
 	return id
+}
+
+// u is the next random number, from 0 to 1, of those that draw tokens.
+func (s *sampler) u() float64 {
+	if s.Temperature <= 0 {
+		return 0
+	}
+	return s.rng.Float64()
 }
 
 // note takes a token of the text into account.

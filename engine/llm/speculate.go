@@ -142,7 +142,7 @@ func (g *speculation) round(ctx context.Context, n int) ([]int, error) {
 		if i < n {
 			id, right = g.accept(list, chances[i], guesses[i])
 		} else {
-			id = draw(list, g.choose.rng)
+			id = draw(list, g.choose.rng.Float64())
 		}
 		g.choose.note(id)
 		if fresh = append(fresh, id); !right {
@@ -176,7 +176,7 @@ func (g *speculation) guess(ctx context.Context, n int) (guesses []int, chances 
 		scores = scores[:min(vocab, g.m.Config.Vocab)]
 		s.penalise(scores)
 		list := s.weigh(scores)
-		id := draw(list, g.draws)
+		id := draw(list, g.draws.Float64())
 		s.note(id)
 		guesses, chances = append(guesses, id), append(chances, list)
 		g.guesser.ids = append(g.guesser.ids, id)
@@ -209,5 +209,5 @@ func (g *speculation) accept(p, q []candidate, guess int) (id int, right bool) {
 	if len(rest) == 0 { // p and q are the same but for rounding
 		rest = p
 	}
-	return draw(rest, g.choose.rng), false
+	return draw(rest, g.choose.rng.Float64()), false
 }

@@ -82,7 +82,7 @@ func TestAcceptedTokensAreDraws(t *testing.T) {
 			want[c.id] = c.weight / total(p)
 		}
 		for range draws {
-			id, _ := g.accept(p, q, draw(q, rng))
+			id, _ := g.accept(p, q, draw(q, rng.Float64()))
 			counts[id]++
 		}
 		for id, share := range want {
