@@ -246,7 +246,16 @@ func (d Device) Close() error {
 var ErrLost = backend.ErrLost
 
 // InUse is how many bytes tensors hold on all devices. It opens none.
-func InUse() int64 { return backend.InUse() }
+func InUse() int64 {
+	bytes, _ := backend.InUse()
+	return bytes
+}
+
+// HostInUse is InUse without the devices that have memory of their own, as NVIDIA's GPUs do.
+func HostInUse() int64 {
+	_, bytes := backend.InUse()
+	return bytes
+}
 
 // CPU returns the processor, which every machine has. Without a number, or with 0, it has as many threads as
 // Go may use, else the first number's, of which it takes 1 to 1024.

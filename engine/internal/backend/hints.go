@@ -45,6 +45,8 @@ type Hints struct {
 	// Later says that a run may return before its work is done, so that a caller gains time by asking for the
 	// next one before it reads what this one computes.
 	Later bool
+	// Apart says that the device has memory of its own, which is no part of the machine's.
+	Apart bool
 	// Compilers is how many groups of a plan are compiled in parallel: 1 if 0.
 	Compilers int
 

@@ -141,13 +141,16 @@ func listOpened() {
 	registry.opened.Store(&list)
 }
 
-// InUse is how many bytes tensors hold on the devices that have been opened. It opens none.
-func InUse() (bytes int64) {
+// InUse is how many bytes tensors hold on the devices that have been opened, and how many of these are the
+// machine's. It opens none.
+func InUse() (bytes, machine int64) {
 	for _, d := range Opened() {
 		inUse, _, _ := d.MemoryInUse()
-		bytes += inUse
+		if bytes += inUse; !d.Hints().Apart {
+			machine += inUse
+		}
 	}
-	return bytes
+	return bytes, machine
 }
 
 // Open returns the device with that name: a driver's, as "cpu", or a driver's with a colon and a number, as

@@ -25,7 +25,9 @@ type card struct {
 	gone   bool
 }
 
-func (c *card) Info() Info { return Info{Detail: fmt.Sprintf("card %d, open", c.number)} }
+func (c *card) Info() Info {
+	return Info{Detail: fmt.Sprintf("card %d, open", c.number), Hints: Hints{Apart: c.number == 1}}
+}
 
 func (c *card) Upload(ir.Buffer, int, []byte) error {
 	if c.gone {
@@ -94,12 +96,32 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// What tensors hold on a device with memory of its own is in use, but not of the machine's memory.
+func TestInUse(t *testing.T) {
+	m := &machine{found: []Found{{Name: "x:0"}, {Name: "x:1"}}}
+	m.register(t, "x", Index)
+	for i, want := range [][2]int64{{256, 256}, {512, 256}} {
+		d, err := Open(fmt.Sprintf("x:%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, err := d.Alloc(256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer block.Release()
+		if all, machine := InUse(); all != want[0] || machine != want[1] {
+			t.Errorf("with %d devices %d bytes are in use, %d of the machine's, want %v", i+1, all, machine, want)
+		}
+	}
+}
+
 // Looking at what there is opens nothing; the default is the fastest that is there and opens.
 func TestListOpensNothing(t *testing.T) {
 	m := &machine{found: []Found{{Name: "x:0", Missing: "it is broken"}, {Name: "x:1", Detail: "card 1", Memory: 7}}}
 	m.register(t, "x", Index)
 	list := List()
-	if len(list) != 3 || list[1] != m.found[1] || len(m.calls) != 0 || len(Opened()) != 0 || InUse() != 0 {
+	if bytes, _ := InUse(); len(list) != 3 || list[1] != m.found[1] || len(m.calls) != 0 || len(Opened()) != 0 || bytes != 0 {
 		t.Errorf("found %+v, calls %v", list, m.calls)
 	}
 	before := shared.dev.Swap(nil)

@@ -28,13 +28,13 @@ const (
 	manyGoroutines = 20000
 )
 
-// usage is how much memory code of cells may be using. Tensors are no part of the heap.
+// usage is how much of the machine's memory code of cells may be using. Tensors are no part of the heap.
 type usage struct{ heap, tensors uint64 }
 
 func measureUsage() usage {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(samples)
-	return usage{heap: samples[0].Value.Uint64(), tensors: uint64(device.InUse())}
+	return usage{heap: samples[0].Value.Uint64(), tensors: uint64(device.HostInUse())}
 }
 
 // over says whether more memory is in use than may be. Where too much was held already when the newest run
