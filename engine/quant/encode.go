@@ -1,10 +1,13 @@
 package quant
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,11 +121,12 @@ type encoder struct {
 	data                 []byte // f32 [in out]
 	codes, scales, extra []byte // extra: zero points or minimums; in f32 [blocks groups 16]
 	table                []float32
+	nearest              nearest   // in the table
 	buffers              sync.Pool // of rows that are read, or of codes
 }
 
 func newEncoder(c Config, in, out int) *encoder {
-	return &encoder{Config: c, in: in, out: out, groups: (in + c.Group - 1) / c.Group, table: tables[c.Table]}
+	return &encoder{Config: c, in: in, out: out, groups: (in + c.Group - 1) / c.Group, table: tables[c.Table], nearest: newNearest(tables[c.Table])}
 }
 
 func (e *encoder) at(k, n int) float32 {
@@ -266,7 +270,7 @@ func (e *encoder) code(v, scale, extra float32) int {
 	var code int
 	switch e.Scheme {
 	case Table:
-		return nearest(e.table, v/scale)
+		return e.nearest.code(v / scale)
 	case Minimum:
 		code = int(math.RoundToEven((float64(v) - float64(extra)) / float64(scale)))
 	default:
@@ -286,13 +290,42 @@ func largest(table []float32) float64 {
 	return most
 }
 
-// nearest is the place of the number in a table that is nearest to v, the first of several.
-func nearest(table []float32, v float32) int {
-	best := 0
-	for i, t := range table {
-		if math.Abs(float64(t)-float64(v)) < math.Abs(float64(table[best])-float64(v)) {
-			best = i
+// nearest finds the number of a table that is nearest to another one, without a branch that a processor would
+// have to guess.
+type nearest struct {
+	middles []int64 // between the numbers in order, as [inOrder] has them; filled up to one less than a power of two
+	codes   []int   // of the numbers in order: of equal ones the first
+}
+
+func newNearest(table []float32) (n nearest) {
+	for code, v := range table {
+		if v == v {
+			n.codes = append(n.codes, code)
 		}
 	}
-	return best
+	slices.SortStableFunc(n.codes, func(a, b int) int { return cmp.Compare(table[a], table[b]) })
+	n.codes = slices.CompactFunc(n.codes, func(a, b int) bool { return table[a] == table[b] })
+	n.middles = slices.Repeat([]int64{math.MaxInt64 / 2}, 1<<bits.Len(uint(max(0, len(n.codes)-1)))-1)
+	for i := range max(0, len(n.codes)-1) {
+		n.middles[i] = inOrder((float64(table[n.codes[i]]) + float64(table[n.codes[i+1]])) / 2)
+		if n.codes[i] > n.codes[i+1] { // of two that are equally near it is the first
+			n.middles[i]--
+		}
+	}
+	return n
+}
+
+// inOrder maps numbers to integers in the same order, whose differences are integers, too.
+func inOrder(x float64) int64 {
+	b := int64(math.Float64bits(x))
+	return (b ^ int64(uint64(b>>63)>>1)) >> 1
+}
+
+// code is the place of the number in the table.
+func (n *nearest) code(v float32) int {
+	x, at := inOrder(float64(v)), 0
+	for step := (len(n.middles) + 1) / 2; step > 0; step /= 2 {
+		at += step & int((n.middles[at+step-1]-x)>>63)
+	}
+	return n.codes[at]
 }

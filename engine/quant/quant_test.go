@@ -195,3 +195,30 @@ func TestString(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// The nearest number of a table is the one that a look at all finds, of two that are equally near the first.
+func TestNearest(t *testing.T) {
+	for name, table := range tables {
+		near := newNearest(table)
+		values := []float32{0, 1e4, -1e4}
+		for _, a := range table {
+			for _, b := range table {
+				values = append(values, a, (a+b)/2, math.Nextafter32((a+b)/2, -1e9), math.Nextafter32((a+b)/2, 1e9))
+			}
+		}
+		for _, v := range values {
+			if v != v || v != 0 && math.Abs(float64(v)) < 1e-10 { // beside which a difference is rounded
+				continue
+			}
+			want := 0
+			for code, x := range table {
+				if math.Abs(float64(x)-float64(v)) < math.Abs(float64(table[want])-float64(v)) {
+					want = code
+				}
+			}
+			if got := near.code(v); got != want {
+				t.Errorf("%s: %g is nearest to code %d, %g; want %d, %g", name, v, got, table[got], want, table[want])
+			}
+		}
+	}
+}
