@@ -61,8 +61,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// Texts of a batch are what they are alone also where the device has begun their next step: while others come,
-// end, or are taken away, and in a context that is not that of the step before.
+// Texts of a batch are what they are alone also where the device has begun their next step: while others
+// come, end, or are taken away, and in a context that is not that of the step before.
 func TestBatchAhead(t *testing.T) {
 	devicetest.Register("late")
 	late, err := device.Lookup("late")

@@ -251,8 +251,8 @@ func (s *memory) scores(ctx context.Context, texts []*text, width int) ([]float3
 	return s.fetch(ctx, list[0], len(texts)*width)
 }
 
-// take takes a step of all tokens of texts, as many as `width`, and returns what is wanted of it; the last rows
-// are theirs. It does not wait for a device that computes later.
+// take takes a step of all tokens of texts, as many as `width`, and returns what is wanted of it; the last
+// rows are theirs. It does not wait for a device that computes later.
 func (s *memory) take(ctx context.Context, texts []*text, width int, w wanted) (results []tensor.Tensor, err error) {
 	if err := s.renew(ctx, texts); err != nil {
 		return nil, err

@@ -58,8 +58,8 @@ func (s *memory) draw(ctx context.Context, texts []*text, samplers []*sampler) (
 	return ids, nil
 }
 
-// shortlist gives of scores [rows 1 Vocab] the best ones of each row in order, their tokens, and the logarithm
-// of the sum of all e^(score/temperature), f32 [rows n].
+// shortlist gives of scores [rows 1 Vocab] the best ones of each row in order, their tokens, and the
+// logarithm of the sum of all e^(score/temperature), f32 [rows n].
 func shortlist(scores, temperatures tensor.Tensor) tensor.Tensor {
 	x := scores.Squeeze(1).Cast(dtype.F32)
 	x = tensor.Where(x.IsNaN(), math.Inf(-1), x)

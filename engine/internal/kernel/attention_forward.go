@@ -119,8 +119,8 @@ func (a *attentionText) parts(groups int, limits Limits) int {
 	return max(1, min(mostKeyPart, wantSimds*cores/(groups*a.simds), keys/leastKeys))
 }
 
-// softmax makes the scores in s weights, and lets what was added up before fade: if scores rise by so much that
-// weights would come to more than e⁵ or 2⁸ otherwise, which is seldom.
+// softmax makes the scores in s weights, and lets what was added up before fade: if scores rise by so much
+// that weights would come to more than e⁵ or 2⁸ otherwise, which is seldom.
 func (a *attentionText) softmax(numbers int) {
 	slack := "5.0f"
 	if a.binary() {

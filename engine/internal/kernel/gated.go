@@ -13,8 +13,8 @@ import (
 // few rows do both.
 //
 // A norm before products, x/√(mean(x²) + eps)·weight: each threadgroup multiplies x·weight by its columns,
-// adds the squares of x up beside, and scales the sums. So nothing waits for the scale, and a norm's result of
-// 16 bits is not rounded between.
+// adds the squares of x up beside, and scales the sums. So nothing waits for the scale, and a norm's result
+// of 16 bits is not rounded between.
 //
 // A gate, silu(x·G)·(x·U): a threadgroup computes its strip of x·G and keeps it in threadgroup memory, then
 // the same strip of x·U, after which the work on both is an epilogue as any other.

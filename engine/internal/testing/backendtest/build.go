@@ -21,8 +21,9 @@ type Case struct {
 	// Elementwise measures the tolerance by each element instead of by the largest one.
 	Elementwise bool
 	Tol         float64 // in place of the row's
-	// Narrowed allows half a step of the largest result more in types of 16 bits: a library may narrow weights
-	// in codes to such a type, and a product need not narrow the norm that it multiplies, as the reference does.
+	// Narrowed allows half a step of the largest result more in types of 16 bits: a library may narrow
+	// weights in codes to such a type, and a product need not narrow the norm that it multiplies, as the
+	// reference does.
 	Narrowed bool
 	Rounded  bool // integers are rounded: one of a thousand, or one, may be the next integer
 
