@@ -119,10 +119,10 @@ func (k *rowKernel[T]) compileOperands(g *backend.Group, in *backend.Inst, at in
 			continue
 		}
 		o := tile.Out{Value: a, DType: tile.Register(g.Type(a).DType)}
-		switch {
-		case isVector(in.Op, i):
+		switch ir.RowOf(in.Op).Operands[i] {
+		case 'w':
 			vectors = append(vectors, o)
-		case i > 0 && (in.Op == ir.CrossEntropy || in.Op == ir.CrossEntropyGrad):
+		case 'n':
 			column = append(column, o)
 		default:
 			full = append(full, o)
@@ -136,7 +136,7 @@ func (k *rowKernel[T]) compileOperands(g *backend.Group, in *backend.Inst, at in
 		return err
 	}
 	k.full.reserve = k.block * k.n
-	if in.Op == ir.CrossEntropy || in.Op == ir.CrossEntropyGrad {
+	if column != nil {
 		k.full.reserve = min(k.full.reserve, chunk)
 	}
 	if vectors != nil {
@@ -156,17 +156,6 @@ func (k *rowKernel[T]) compileOperands(g *backend.Group, in *backend.Inst, at in
 		k.column.Reserve(k.rows)
 	}
 	return nil
-}
-
-// isVector says whether operand i of an op is a weight or bias.
-func isVector(op ir.Op, i int) bool {
-	switch op {
-	case ir.LayerNorm, ir.RMSNorm:
-		return i > 0
-	case ir.LayerNormGrad, ir.RMSNormGrad:
-		return i == 1
-	}
-	return false
 }
 
 // compileEpilogue makes the program that stores the first result, and notes the further ones.
