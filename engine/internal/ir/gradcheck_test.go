@@ -216,7 +216,7 @@ func checkGradient(l *lab, c gradCase) {
 			v := l.values(above, below)
 			want := (v[0][0] - v[1][0]) / (2 * h)
 			if math.Abs(got[i][k]-want) > 1e-6*math.Max(1, math.Abs(want)) || math.IsNaN(got[i][k]) {
-				l.t.Errorf("parameter %d of %v, element %d: got %.9g, want %.9g", i, c.shapes[i], k, got[i][k], want)
+				l.t.Errorf("parameter %d of %v, element %d, at %.9g: got %.9g, want %.9g", i, c.shapes[i], k, x, got[i][k], want)
 			}
 		}
 	}
