@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 )
 
 // Few files name an op: its number and row here, its meaning in ref, its loop in cpu, and the function that
@@ -78,7 +79,7 @@ func TestPlacesOfAFamilysOps(t *testing.T) {
 		t.Skip("the blocks of kernels are not beside the sources: ", err)
 	}
 	for family, places := range map[ir.Family][]string{
-		ir.FamilyElementwise: {"backend/ref/", "backend/cpu/tile/"},
+		ir.FamilyElementwise: {"backend/ref/", "backend/cpu/tile/", "tensor/"},
 		ir.FamilyRow:         {"backend/ref/", "backend/cpu/row.go", "kernel/rowops.go"},
 	} {
 		for _, r := range ir.Rows() {
@@ -92,6 +93,18 @@ func TestPlacesOfAFamilysOps(t *testing.T) {
 			}
 			if family == ir.FamilyElementwise && r.Op != ir.Cast && r.Op != ir.Bitcast && !strings.Contains(string(blocks), " op_"+r.Name+"(") {
 				t.Errorf("%s: shaders/scalar.metal has no op_%s", r.Name, r.Name)
+			}
+		}
+	}
+}
+
+// Each op was run by the backends that need no device.
+func TestRecordsHaveEveryOp(t *testing.T) {
+	for name, pkg := range map[string]string{"ref": "backend/ref", "cpu": "backend/cpu", "emulated": "testing/emulated"} {
+		record := backendtest.Record(name)
+		for _, r := range ir.Rows() {
+			if backendtest.HasCases(r.Op) && record[r.Name] == nil {
+				t.Errorf("%[1]s: not recorded for %s: go test ./engine/internal/%s -run 'Conformance$/^%[1]s$' -record", r.Name, name, pkg)
 			}
 		}
 	}
