@@ -40,7 +40,7 @@ func TestPlacesOfAnOp(t *testing.T) {
 			"ir/op.go", "ir/table_reduce.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go", "tensor/complexrules.go",
 		}},
 		{"a row op", ir.SoftmaxGrad, []string{
-			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "kernel/rowops.go",
+			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/rowops.go", "kernel/rowops.go",
 		}},
 		{"a view", ir.Flip, []string{
 			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "ir/layout.go", "plan/view.go", "tensor/shape.go", "tensor/complexrules.go",
@@ -80,7 +80,7 @@ func TestPlacesOfAFamilysOps(t *testing.T) {
 	}
 	for family, places := range map[ir.Family][]string{
 		ir.FamilyElementwise: {"backend/ref/", "backend/cpu/tile/", "tensor/"},
-		ir.FamilyRow:         {"backend/ref/", "backend/cpu/row.go", "kernel/rowops.go"},
+		ir.FamilyRow:         {"backend/ref/", "backend/cpu/rowops.go", "kernel/rowops.go"},
 	} {
 		for _, r := range ir.Rows() {
 			if r.Family != family {

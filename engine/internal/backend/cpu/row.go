@@ -218,37 +218,6 @@ func (k *rowKernel[T]) run(l *launch) {
 	k.work(l)
 }
 
-// workOf returns what a launch does. It is made once: a method of a generic type that is passed on is a new
-// closure.
-func (k *rowKernel[T]) workOf() func(l *launch) {
-	each := func(f rowFunc[T]) func(l *launch) { return func(l *launch) { k.runRows(l, f) } }
-	switch k.op {
-	case ir.Softmax:
-		return each((*rowKernel[T]).softmax)
-	case ir.LogSoftmax:
-		return each((*rowKernel[T]).logSoftmax)
-	case ir.SoftmaxGrad:
-		return each((*rowKernel[T]).softmaxGrad)
-	case ir.LogSoftmaxGrad:
-		return each((*rowKernel[T]).logSoftmaxGrad)
-	case ir.LayerNorm:
-		return each((*rowKernel[T]).layerNorm)
-	case ir.RMSNorm:
-		return each((*rowKernel[T]).rmsNorm)
-	case ir.LayerNormGrad:
-		f := (*rowKernel[T]).layerNormGrad
-		return func(l *launch) { k.runNormGrad(l, f, 2) }
-	case ir.RMSNormGrad:
-		f := (*rowKernel[T]).rmsNormGrad
-		return func(l *launch) { k.runNormGrad(l, f, 1) }
-	case ir.CrossEntropy:
-		return k.runCrossEntropy
-	case ir.CrossEntropyGrad:
-		return k.runCrossEntropyGrad
-	}
-	return nil
-}
-
 // size is how many bytes an element has that is computed with.
 func (k *rowKernel[T]) size() int { return int(unsafe.Sizeof(T(0))) }
 
