@@ -92,7 +92,7 @@ func TestErrors(t *testing.T) {
 }
 
 // Every row is complete: people read it, and the planner and the backends rely on it.
-func TestRowsAreComplete(t *testing.T) {
+func TestEachOpHasItsRow(t *testing.T) {
 	for i, r := range Rows() {
 		if r.Name == "" {
 			t.Errorf("op %d of op.go, after %v, has no row: want one in a table_*.go", i+1, Op(i))
