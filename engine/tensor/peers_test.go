@@ -182,8 +182,8 @@ func (c peerCase) check(t *testing.T, float dtype.Type) {
 	}
 }
 
-// result is what peerOps makes of the arguments, or else the method of that name: log_add_exp is LogAddExp. It
-// takes tensors, and an axis.
+// result is what peerOps makes of the arguments, or else the method of that name: log_add_exp is LogAddExp.
+// It takes tensors, and an axis.
 func (c peerCase) result(t *testing.T, args []Tensor) Tensor {
 	if f := peerOps[c.Op]; f != nil {
 		return f(c, args)
