@@ -81,7 +81,7 @@ var inside = map[ir.Op][2]float64{
 // functionCases are the functions of one operand that the table has a gradient for.
 func functionCases() []gradCase {
 	var list []gradCase
-	for _, op := range functions() {
+	for _, op := range functions(1) {
 		for name, shape := range map[string][]int{"matrix": {2, 5}, "number": {}, "empty": {0, 2}} {
 			list = append(list, simple(op, name, ir.Attr{}, shape).within(inside[op][0], inside[op][1]))
 		}
@@ -95,10 +95,10 @@ func functionCases() []gradCase {
 		gradCase{op: ir.Cast, name: "twice", shapes: shapes([]int{3}), f: twice})
 }
 
-// functions are the elementwise ops of one operand that have a gradient and keep their operand's type.
-func functions() (list []ir.Op) {
+// functions are the elementwise ops of so many operands that have a gradient and keep their operands' type.
+func functions(operands int) (list []ir.Op) {
 	for _, r := range ir.Rows() {
-		if r.Family == ir.FamilyElementwise && r.Sources == 1 && r.Grad != nil && r.Op != ir.Cast {
+		if r.Family == ir.FamilyElementwise && r.Sources == operands && r.Grad != nil && r.Op != ir.Cast {
 			list = append(list, r.Op)
 		}
 	}
@@ -112,7 +112,7 @@ func pairCases() []gradCase {
 			simple(op, "number left", ir.Attr{}, []int{}, []int{2, 4}), simple(op, "number right", ir.Attr{}, []int{3}, []int{}),
 			simple(op, "numbers", ir.Attr{}, []int{}, []int{}), simple(op, "empty", ir.Attr{}, []int{0, 3}, []int{}))
 	}
-	for _, op := range []ir.Op{ir.Div, ir.Pow, ir.Atan2, ir.Mod} {
+	for _, op := range functions(2) {
 		list = append(list, simple(op, "positive", ir.Attr{}, []int{3, 3}, []int{3, 3}).within(0.4, 2.5),
 			simple(op, "number right", ir.Attr{}, []int{5}, []int{}).within(0.4, 2.5),
 			simple(op, "number left", ir.Attr{}, []int{}, []int{5}).within(0.4, 2.5))
