@@ -215,8 +215,11 @@ func checkGradient(l *lab, c gradCase) {
 			data[i][k] = x
 			v := l.values(above, below)
 			want := (v[0][0] - v[1][0]) / (2 * h)
+			if math.IsNaN(want) {
+				l.t.Fatalf("%v is NaN somewhere: want operands from where it is none, by a row of inside or within (gradcases_test.go)", c.op)
+			}
 			if math.Abs(got[i][k]-want) > 1e-6*math.Max(1, math.Abs(want)) || math.IsNaN(got[i][k]) {
-				l.t.Errorf("parameter %d of %v, element %d: got %.9g, want %.9g", i, c.shapes[i], k, got[i][k], want)
+				l.t.Errorf("parameter %d of %v, element %d, at %.9g: got %.9g, want %.9g", i, c.shapes[i], k, x, got[i][k], want)
 			}
 		}
 	}

@@ -158,9 +158,12 @@ type Row struct {
 	Name   string // "rms_norm": lower case with underscores; also the kernel's name when the op runs alone
 	Family Family // if it is another one than that of the list in which the row stands
 	Doc    string // first sentence says what it computes; then shapes, dtypes, source of the formula
-	// Sources is how many there are; 0 where Infer says it.
+	// Sources is how many there are; 0 where Infer says it, or Operands.
 	Sources int
-	Infer   func(n *Node) error
+	// Operands says, of an op of FamilyRow, what each source is: x for rows, w for a weight as long as a row,
+	// which all rows share, n for one number a row. Backends load them by it.
+	Operands string
+	Infer    func(n *Node) error
 	// Grad returns the gradient for each source, nil where there is none, given the gradient of each value of
 	// n (one, or one a tuple value; nil where nothing flowed). A nil Grad needs NoGrad to say why. (Pick has
 	// neither: the walk backwards hands its gradient to its place in the tuple.)

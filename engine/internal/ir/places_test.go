@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/engine/internal/testing/backendtest"
 )
 
 // Few files name an op: its number and row here, its meaning in ref, its loop in cpu, and the function that
@@ -25,13 +26,12 @@ func TestPlacesOfAnOp(t *testing.T) {
 		op     ir.Op
 		places []string
 	}{
-		{"a function", ir.Log1p, []string{
+		{"a function that package vec has", ir.Log1p, []string{
 			"ir/op.go", "ir/table_elementwise.go",
 			"backend/ref/elementwise.go", "backend/cpu/tile/funcs.go", "backend/cpu/tile/double.go", "tensor/math.go",
 		}},
-		{"a function of two operands", ir.Atan2, []string{
-			"ir/op.go", "ir/table_elementwise.go",
-			"backend/ref/elementwise.go", "backend/cpu/tile/funcs.go", "backend/cpu/tile/double.go", "tensor/math.go",
+		{"a function that it does not have", ir.Atan2, []string{
+			"ir/op.go", "ir/table_elementwise.go", "backend/ref/elementwise.go", "backend/cpu/tile/double.go", "tensor/math.go",
 		}},
 		{"an integer's op", ir.Shl, []string{
 			"ir/op.go", "ir/table_elementwise.go", "backend/ref/elementwise.go", "backend/cpu/tile/funcs.go", "tensor/bits.go",
@@ -40,7 +40,7 @@ func TestPlacesOfAnOp(t *testing.T) {
 			"ir/op.go", "ir/table_reduce.go", "backend/ref/reduce.go", "backend/cpu/fold.go", "tensor/reduce.go", "tensor/complexrules.go",
 		}},
 		{"a row op", ir.SoftmaxGrad, []string{
-			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/row.go", "kernel/rowops.go",
+			"ir/op.go", "ir/table_row.go", "ir/grad_fused.go", "backend/ref/row.go", "backend/cpu/rowops.go", "kernel/rowops.go",
 		}},
 		{"a view", ir.Flip, []string{
 			"ir/op.go", "ir/table_view.go", "ir/grad_shape.go", "ir/layout.go", "plan/view.go", "tensor/shape.go", "tensor/complexrules.go",
@@ -72,15 +72,15 @@ func TestPlacesOfAnOp(t *testing.T) {
 
 // Each op of these families is named in all of these files. A GPU's kernel finds an elementwise op by its
 // name.
-func TestPlacesOfAFamilysOps(t *testing.T) {
+func TestEachOpHasItsPlaces(t *testing.T) {
 	files, names := engineFiles(t), opNames(t)
 	blocks, err := os.ReadFile(filepath.Join("..", "..", "..", "shaders", "scalar.metal"))
 	if err != nil {
 		t.Skip("the blocks of kernels are not beside the sources: ", err)
 	}
 	for family, places := range map[ir.Family][]string{
-		ir.FamilyElementwise: {"backend/ref/", "backend/cpu/tile/"},
-		ir.FamilyRow:         {"backend/ref/", "backend/cpu/row.go", "kernel/rowops.go"},
+		ir.FamilyElementwise: {"backend/ref/", "backend/cpu/tile/", "tensor/"},
+		ir.FamilyRow:         {"backend/ref/", "backend/cpu/rowops.go", "kernel/rowops.go"},
 	} {
 		for _, r := range ir.Rows() {
 			if r.Family != family {
@@ -93,6 +93,18 @@ func TestPlacesOfAFamilysOps(t *testing.T) {
 			}
 			if family == ir.FamilyElementwise && r.Op != ir.Cast && r.Op != ir.Bitcast && !strings.Contains(string(blocks), " op_"+r.Name+"(") {
 				t.Errorf("%s: shaders/scalar.metal has no op_%s", r.Name, r.Name)
+			}
+		}
+	}
+}
+
+// Each op was run by the backends that need no device.
+func TestEachOpIsRecorded(t *testing.T) {
+	for name, pkg := range map[string]string{"ref": "backend/ref", "cpu": "backend/cpu", "emulated": "testing/emulated"} {
+		record := backendtest.Record(name)
+		for _, r := range ir.Rows() {
+			if r.Name != "" && backendtest.HasCases(r.Op) && record[r.Name] == nil {
+				t.Errorf("%[1]s: not recorded for %s: go test ./engine/internal/%s -run 'Conformance$/^%[1]s$' -record", r.Name, name, pkg)
 			}
 		}
 	}

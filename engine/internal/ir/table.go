@@ -19,6 +19,7 @@ func init() {
 				if table[r.Op].Name != "" {
 					panic("ir: two rows for " + r.Name)
 				}
+				r.Sources = max(r.Sources, len(r.Operands))
 				if r.Family == FamilyLeaf {
 					r.Family = family
 				}

@@ -2,35 +2,36 @@ package ir
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
 
 func softmaxRows() []Row {
 	return []Row{
-		{Op: Softmax, Name: "softmax", Sources: 1, Infer: inferRow, Grad: gradByResult(SoftmaxGrad), Flops: flops(13), Tol: functions,
+		{Op: Softmax, Name: "softmax", Operands: "x", Infer: inferRow, Grad: gradByResult(SoftmaxGrad), Flops: flops(13), Tol: functions,
 			Doc: "Softmax is exp(x − max)/Σ exp(x − max) along the last axis. A row that is all -Inf gives NaN."},
-		{Op: SoftmaxGrad, Name: "softmax_grad", Sources: 2, Infer: inferRowGrad, Grad: gradSoftmaxGrad, Flops: flops(4), Tol: summation,
+		{Op: SoftmaxGrad, Name: "softmax_grad", Operands: "xx", Infer: inferRow, Grad: gradSoftmaxGrad, Flops: flops(4), Tol: summation,
 			Doc: "SoftmaxGrad is y·(dy − Σ y·dy) along the last axis, from y = Softmax(x) and dy."},
-		{Op: LogSoftmax, Name: "log_softmax", Sources: 1, Infer: inferRow, Grad: gradByResult(LogSoftmaxGrad), Flops: flops(13), Tol: functions,
+		{Op: LogSoftmax, Name: "log_softmax", Operands: "x", Infer: inferRow, Grad: gradByResult(LogSoftmaxGrad), Flops: flops(13), Tol: functions,
 			Doc: "LogSoftmax is x − max − ln Σ exp(x − max) along the last axis."},
-		{Op: LogSoftmaxGrad, Name: "log_softmax_grad", Sources: 2, Infer: inferRowGrad, Grad: gradLogSoftmaxGrad, Flops: flops(13), Tol: summation,
+		{Op: LogSoftmaxGrad, Name: "log_softmax_grad", Operands: "xx", Infer: inferRow, Grad: gradLogSoftmaxGrad, Flops: flops(13), Tol: summation,
 			Doc: "LogSoftmaxGrad is dy − exp(y)·Σ dy along the last axis, from y = LogSoftmax(x) and dy."},
 	}
 }
 
 func normRows() []Row {
 	return []Row{
-		{Op: LayerNorm, Name: "layer_norm", Sources: 3, Infer: inferNorm, Grad: gradLayerNorm, Flops: flops(8), Tol: summation,
+		{Op: LayerNorm, Name: "layer_norm", Operands: "xww", Infer: inferRow, Grad: gradLayerNorm, Flops: flops(8), Tol: summation,
 			Doc: "LayerNorm is (x − mean)/√(variance + eps)·weight + bias along the last axis, of length D: weight [D], bias [D], eps = Attr.Float; " +
 				"the variance is divided by D (Ba, Kiros, Hinton: Layer normalization, 2016). Weight and bias may be f32 beside an x of f16 or bf16."},
-		{Op: LayerNormGrad, Name: "layer_norm_grad", Sources: 3, Infer: inferNormGrad(true), Grad: composed(composeLayerNormGrad, 0, 1, 2), Flops: flops(16), Tol: reductions,
+		{Op: LayerNormGrad, Name: "layer_norm_grad", Operands: "xwx", Infer: inferNormGrad(true), Grad: composed(composeLayerNormGrad, 0, 1, 2), Flops: flops(16), Tol: reductions,
 			Doc: "LayerNormGrad gives dx, dweight and dbias from x, weight and dy: with x̂ the normalised row, r = 1/√(variance + eps) and g = dy·weight, " +
 				"dx = r·(g − mean(g) − x̂·mean(g·x̂)), dweight = Σ dy·x̂, dbias = Σ dy."},
-		{Op: RMSNorm, Name: "rms_norm", Sources: 2, Infer: inferNorm, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
+		{Op: RMSNorm, Name: "rms_norm", Operands: "xw", Infer: inferRow, Grad: gradRMSNorm, Flops: flops(5), Tol: summation,
 			Doc: "RMSNorm is x/√(mean(x²) + eps)·weight along the last axis, of length D: weight [D], eps = Attr.Float " +
 				"(Zhang, Sennrich: Root mean square layer normalization, 2019). The weight may be f32 beside an x of f16 or bf16."},
-		{Op: RMSNormGrad, Name: "rms_norm_grad", Sources: 3, Infer: inferNormGrad(false), Grad: composed(composeRMSNormGrad, 0, 1, 2), Flops: flops(10), Tol: reductions,
+		{Op: RMSNormGrad, Name: "rms_norm_grad", Operands: "xwx", Infer: inferNormGrad(false), Grad: composed(composeRMSNormGrad, 0, 1, 2), Flops: flops(10), Tol: reductions,
 			Doc: "RMSNormGrad gives dx and dweight from x, weight and dy: with r = 1/√(mean(x²) + eps), x̂ = x·r and g = dy·weight, " +
 				"dx = r·(g − x̂·mean(g·x̂)), dweight = Σ dy·x̂."},
 	}
@@ -38,17 +39,18 @@ func normRows() []Row {
 
 func lossRows() []Row {
 	return []Row{
-		{Op: CrossEntropy, Name: "cross_entropy", Sources: 2, Infer: all(classes, lossOf(1)), Grad: gradCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
+		{Op: CrossEntropy, Name: "cross_entropy", Operands: "xn", Infer: all(classes, lossOf(1)), Grad: gradCrossEntropy, Flops: flopsOfSource(12), Tol: functions,
 			Doc: "CrossEntropy gives, for logits [N V] and targets i64[N], the loss [N] and the logsumexp [N], in f32 (f64 for f64): " +
 				"loss = lse − (1−s)·x[target] − s·mean(x), with the label smoothing s = Attr.Float. " +
 				"Where the target is Attr.Index the loss is 0 and so is the gradient. Any other target outside of 0 to V−1 is an error."},
-		{Op: CrossEntropyGrad, Name: "cross_entropy_grad", Sources: 4, Infer: all(classes, lossGiven(1), asFirst), Grad: composed(composeCrossEntropyGrad, 0, 2, 3), Flops: flops(12), Tol: functions,
+		{Op: CrossEntropyGrad, Name: "cross_entropy_grad", Operands: "xnnn", Infer: all(classes, lossGiven(1), asFirst), Grad: composed(composeCrossEntropyGrad, 0, 2, 3), Flops: flops(12), Tol: functions,
 			Doc: "CrossEntropyGrad gives the gradient of the logits from logits, targets, logsumexp and the gradient dloss [N]: " +
 				"dloss·(softmax(x) − (1−s)·onehot(target) − s/V), and 0 in rows that are ignored."},
 	}
 }
 
-// inferRow is for ops that map rows to rows: the first source has rank 1 or more.
+// inferRow is for ops that map rows to rows: the first source has rank 1 or more, and all are what Operands
+// says.
 func inferRow(n *Node) error {
 	x := n.Src[0]
 	if len(x.Shape) == 0 {
@@ -57,49 +59,34 @@ func inferRow(n *Node) error {
 	if err := floats(n, x); err != nil {
 		return err
 	}
+	kinds := RowOf(n.Op).Operands
+	for i, s := range n.Src {
+		switch kinds[i] {
+		case 'x':
+			if s.DType != x.DType || !slices.Equal(s.Shape, x.Shape) {
+				return got(n, "rows of one type")
+			}
+		case 'w': // of x's dtype, or of the one in which rows are added up: activations may be narrower than what is trained
+			first, width := n.Src[strings.IndexByte(kinds, 'w')].DType, x.Shape[len(x.Shape)-1]
+			if s.DType != x.DType && s.DType != accumulator(x.DType) || s.DType != first || len(s.Shape) != 1 || s.Shape[0] != width {
+				return got(n, "weights of %v[%d]", x.DType, width)
+			}
+		}
+	}
 	return as(n, x)
 }
 
-func inferRowGrad(n *Node) error {
-	y, dy := n.Src[0], n.Src[1]
-	if y.DType != dy.DType || !slices.Equal(y.Shape, dy.Shape) {
-		return got(n, "the result and its gradient, of one type")
-	}
-	return inferRow(n)
-}
-
-// weights checks that each of list is a vector as long as a row of x, and that all are of x's dtype, or of
-// the one in which rows are added up: activations may be narrower than what is trained.
-func weights(n, x *Node, list ...*Node) error {
-	for _, w := range list {
-		if w.DType != x.DType && w.DType != accumulator(x.DType) || w.DType != list[0].DType || len(w.Shape) != 1 || w.Shape[0] != x.Shape[len(x.Shape)-1] {
-			return got(n, "weights of %v[%d]", x.DType, x.Shape[len(x.Shape)-1])
-		}
-	}
-	return nil
-}
-
-func inferNorm(n *Node) error {
-	if err := inferRow(n); err != nil {
-		return err
-	}
-	return weights(n, n.Src[0], n.Src[1:]...)
-}
-
-// inferNormGrad checks x, weight and dy of a norm with a bias, too, or without.
+// inferNormGrad is for the gradient of a norm with a bias, too, or without.
 func inferNormGrad(bias bool) func(n *Node) error {
 	return func(n *Node) error {
-		x, w, dy := n.Src[0], n.Src[1], n.Src[2]
 		if err := inferRow(n); err != nil {
 			return err
 		}
-		if dy.DType != x.DType || !slices.Equal(dy.Shape, x.Shape) {
-			return got(n, "x and dy of one type")
+		x, w := n.Src[0].Type(), n.Src[1].Type()
+		if n.tuple(x, w); bias {
+			n.Outs = append(n.Outs, w)
 		}
-		if n.tuple(x.Type(), w.Type()); bias {
-			n.Outs = append(n.Outs, w.Type())
-		}
-		return weights(n, x, w)
+		return nil
 	}
 }
 

@@ -54,27 +54,39 @@ func oneOp(kind backend.Kind, op ir.Op, attr ir.Attr, in []ir.Type, out ...ir.Ty
 	return g
 }
 
-// rowTrials are the row ops: softmax, norms, cross entropy, and their gradients.
-func rowTrials(dt dtype.Type, rows, n int) []trial {
-	x, w, f := typeOf(dt, rows, n), typeOf(dt, n), typeOf(dtype.F32, rows)
-	targets := typeOf(dtype.I64, rows)
-	eps := ir.Attr{Float: 1e-5}
-	smooth := ir.Attr{Float: 0.1, Index: 1}
-	type op struct {
-		op   ir.Op
-		attr ir.Attr
-		in   []ir.Type
-		out  []ir.Type
+// inferred are the types of an op's values; none where it does not take such operands.
+func inferred(op ir.Op, attr ir.Attr, in ...ir.Type) []ir.Type {
+	n := &ir.Node{Op: op, Attr: &attr}
+	for _, t := range in {
+		n.Src = append(n.Src, &ir.Node{DType: t.DType, Shape: t.Shape})
 	}
+	switch {
+	case ir.RowOf(op).Infer(n) != nil:
+		return nil
+	case n.Outs != nil:
+		return n.Outs
+	}
+	return []ir.Type{n.Type()}
+}
+
+// rowTrials are the row ops of the table: softmax, norms, cross entropy, and their gradients.
+func rowTrials(dt dtype.Type, rows, n int) []trial {
+	kinds := map[rune]ir.Type{'x': typeOf(dt, rows, n), 'w': typeOf(dt, n), 'n': typeOf(dtype.F32, rows)}
+	smooth := ir.Attr{Float: 0.1, Index: 1}
 	var list []trial
-	for _, o := range []op{
-		{ir.Softmax, ir.Attr{}, []ir.Type{x}, []ir.Type{x}}, {ir.LogSoftmax, ir.Attr{}, []ir.Type{x}, []ir.Type{x}},
-		{ir.SoftmaxGrad, ir.Attr{}, []ir.Type{x, x}, []ir.Type{x}}, {ir.LogSoftmaxGrad, ir.Attr{}, []ir.Type{x, x}, []ir.Type{x}},
-		{ir.RMSNorm, eps, []ir.Type{x, w}, []ir.Type{x}}, {ir.RMSNormGrad, eps, []ir.Type{x, w, x}, []ir.Type{x, w}},
-		{ir.LayerNorm, eps, []ir.Type{x, w, w}, []ir.Type{x}}, {ir.LayerNormGrad, eps, []ir.Type{x, w, x}, []ir.Type{x, w, w}},
-		{ir.CrossEntropy, smooth, []ir.Type{x, targets}, []ir.Type{f, f}}, {ir.CrossEntropyGrad, smooth, []ir.Type{x, targets, f, f}, []ir.Type{x}},
-	} {
-		list = append(list, trial{name: fmt.Sprintf("%v %v[%d %d]", o.op, dt, rows, n), group: oneOp(backend.Row, o.op, o.attr, o.in, o.out...), below: n})
+	for _, r := range ir.Rows() {
+		if r.Family != ir.FamilyRow {
+			continue
+		}
+		attr, in := ir.Attr{Float: 1e-5}, []ir.Type(nil)
+		for _, kind := range r.Operands {
+			in = append(in, kinds[kind])
+		}
+		if r.Op == ir.CrossEntropy || r.Op == ir.CrossEntropyGrad {
+			attr, in[1].DType = smooth, dtype.I64
+		}
+		list = append(list, trial{name: fmt.Sprintf("%v %v[%d %d]", r.Op, dt, rows, n), below: n,
+			group: oneOp(backend.Row, r.Op, attr, in, inferred(r.Op, attr, in...)...)})
 	}
 	for _, attr := range []ir.Attr{smooth, {Index: -100}} {
 		list = append(list, trial{name: fmt.Sprintf("cross entropy and its gradient, smoothing %g, %v[%d %d]", attr.Float, dt, rows, n),
@@ -225,28 +237,37 @@ func keptGroup(texts, tokens, d int, flags ir.Flag) *backend.Group {
 var specials = []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 1.5, -2.5, 3, -3, 20, -20, 88, -88, 89, -89, 104, -104,
 	1000, -1000, math.MaxFloat32, -math.MaxFloat32, 1.2e-38, -1.2e-38, 0.1, -0.1, 1e-4, -1e-4}
 
-// specialTrials are the elementwise ops of floats at special numbers: of one operand, and of each pair.
+// specialTrials are the elementwise ops of floats that give floats at special numbers: of one operand, and of
+// each pair.
 func specialTrials() []trial {
 	n := len(specials)
 	one := &backend.Group{Name: "unary", Kind: backend.Map, Inputs: []backend.Input{tensorInput(0, dtype.F32, n)}}
-	for i, op := range []ir.Op{ir.Neg, ir.Abs, ir.Sign, ir.Floor, ir.Ceil, ir.Round, ir.Exp, ir.Expm1, ir.Log, ir.Log1p, ir.Sqrt, ir.Rsqrt, ir.Recip, ir.Sin, ir.Cos, ir.Tanh,
-		ir.Erf, ir.Sigmoid, ir.Silu, ir.Gelu} {
-		one.Insts = append(one.Insts, inst(op, dtype.F32, []int{n}, backend.In(0)))
-		one.Outputs = append(one.Outputs, backend.Output{Value: ref(i), Buf: 1 + i, DType: dtype.F32, Shape: []int{n}})
-	}
 	shape := []int{n, n}
 	pairs := &backend.Group{Name: "binary", Kind: backend.Map, Inputs: []backend.Input{
 		withLayout(tensorInput(0, dtype.F32), ir.Contiguous([]int{n, 1}).Expand(shape)), withLayout(tensorInput(1, dtype.F32), ir.Contiguous([]int{1, n}).Expand(shape))}}
-	for i, op := range []ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Mod, ir.Pow, ir.Max, ir.Min, ir.Atan2} {
-		pairs.Insts = append(pairs.Insts, inst(op, dtype.F32, shape, backend.In(0), backend.In(1)))
-		pairs.Outputs = append(pairs.Outputs, backend.Output{Value: ref(i), Buf: 2 + i, DType: dtype.F32, Shape: shape})
+	add := func(g *backend.Group, op ir.Op, shape []int, args ...backend.Ref) {
+		in := typeOf(dtype.F32, shape...)
+		if out := inferred(op, ir.Attr{}, slices.Repeat([]ir.Type{in}, len(args))...); out == nil || out[0].DType != dtype.F32 {
+			return
+		}
+		i := len(g.Insts)
+		g.Insts = append(g.Insts, inst(op, dtype.F32, shape, args...))
+		g.Outputs = append(g.Outputs, backend.Output{Value: ref(i), Buf: len(args) + i, DType: dtype.F32, Shape: shape})
+	}
+	for _, r := range ir.Rows() {
+		switch {
+		case r.Family == ir.FamilyElementwise && r.Sources == 1:
+			add(one, r.Op, []int{n}, backend.In(0))
+		case r.Family == ir.FamilyElementwise && r.Sources == 2:
+			add(pairs, r.Op, shape, backend.In(0), backend.In(1))
+		}
 	}
 	return []trial{{name: "one special number", group: one, special: true}, {name: "two special numbers", group: pairs, special: true}}
 }
 
 // trials are what runs by default, and with -long.
 func trials() []trial {
-	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), rowTrials(dtype.F32, 2, 2100)[8:], otherTrials(5, 36), specialTrials(), columnTrials(),
+	list := slices.Concat(rowTrials(dtype.F32, 3, 7), rowTrials(dtype.BF16, 2, 132), rowTrials(dtype.F32, 2, 2100), otherTrials(5, 36), specialTrials(), columnTrials(),
 		normGradients(dtype.F32, 21, 30), normGradients(dtype.F32, 21, 900), normGradients(dtype.BF16, 21, 1200))
 	sizes := []int{64}
 	if long.Tests() {

@@ -31,7 +31,8 @@ type rowText struct {
 	*walker
 	group    *backend.Group
 	op       *backend.Inst
-	how      rowOp
+	full     []int         // arguments that change from row to row, as long as it
+	shared   []int         // those that are one row for all
 	gradient *backend.Inst // of a cross entropy: that of its rows, in the same group; or nil
 	number   int           // of the instruction whose result the last pass stores: the gradient, or the op
 	before   []bool
@@ -53,7 +54,8 @@ type rowText struct {
 // other. What a norm's gradient adds up over all rows is a second step.
 func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 	r := newRow(g)
-	if r.how.write == nil {
+	write := rowOps[r.op.Op]
+	if write == nil {
 		return nil, &Unsupported{g.Name, r.op.Op.String()}
 	}
 	if r.rows == 0 || r.space.lens[0] == 0 {
@@ -62,7 +64,7 @@ func renderRow(g *backend.Group, limits Limits) (*Kernel, error) {
 	r.share(limits)
 	r.declare()
 	r.begin()
-	r.how.write(r)
+	write(r)
 	r.endColumns()
 	at := r.rows
 	if r.walkers > 0 {
@@ -101,7 +103,14 @@ func newRow(g *backend.Group) *rowText {
 		}
 		r.number = i
 	}
-	r.how = rowOps[r.op.Op]
+	for i, kind := range ir.RowOf(r.op.Op).Operands {
+		switch kind {
+		case 'x':
+			r.full = append(r.full, i)
+		case 'w':
+			r.shared = append(r.shared, i)
+		}
+	}
 	r.shape = g.Type(r.op.Args[0]).Shape
 	stop := func(i int) bool { return i == r.number }
 	for _, a := range r.op.Args {
@@ -223,7 +232,7 @@ func (r *rowText) begin() {
 	r.line("const %s row = min(mine, a.rows - 1);", r.index)
 	r.coordinates("row", "left", r.space.axesFrom(1))
 	if r.held > 0 {
-		for _, i := range r.how.operands {
+		for _, i := range r.full {
 			r.line("float v%d[%d];", i, r.held*r.width())
 		}
 	}
@@ -312,12 +321,12 @@ func (r *rowText) perElement(body func()) {
 // pass that uses them, and the epilogue's in the last.
 func (r *rowText) needs(operands, last bool) need {
 	n := make(need, len(r.g.Inputs))
-	for _, i := range r.how.weights {
+	for _, i := range r.shared {
 		n.reads(r.op.Args[i])
 	}
 	if operands {
 		n.marked(r.g, r.before)
-		for _, i := range r.how.operands {
+		for _, i := range r.full {
 			n.reads(r.op.Args[i])
 		}
 	}
@@ -344,12 +353,12 @@ func (r *rowText) arguments(first, last bool) {
 	if r.held == 0 || first {
 		r.instructions(r.before)
 	}
-	for _, n := range r.how.weights {
+	for _, n := range r.shared {
 		if !first || last || r.held == 0 {
 			r.line("const float e%d = %s;", n, r.value(r.op.Args[n]))
 		}
 	}
-	for _, n := range r.how.operands {
+	for _, n := range r.full {
 		switch {
 		case r.held > 0 && !first:
 			r.line("const float e%d = v%d[%s];", n, n, r.slot())

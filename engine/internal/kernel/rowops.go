@@ -9,25 +9,11 @@ import (
 // power overflows; norms find the mean before the squares of what is left of it, so that nothing cancels.
 // row.go has the tile, and what limits it.
 
-// A rowOp says how a row op is written: its passes and its arguments. Operands are as long as the row and
-// change from row to row; weights are shared by all rows; other arguments have one number for each row.
-type rowOp struct {
-	write             func(r *rowText)
-	operands, weights []int
-}
-
-// rowOps are the row ops; the formulas are those of the op table.
-var rowOps = map[ir.Op]rowOp{
-	ir.Softmax:          {softmax, []int{0}, nil},
-	ir.LogSoftmax:       {logSoftmax, []int{0}, nil},
-	ir.SoftmaxGrad:      {softmaxGrad, []int{0, 1}, nil},
-	ir.LogSoftmaxGrad:   {logSoftmaxGrad, []int{0, 1}, nil},
-	ir.RMSNorm:          {rmsNorm, []int{0}, []int{1}},
-	ir.RMSNormGrad:      {rmsNormGrad, []int{0, 2}, []int{1}},
-	ir.LayerNorm:        {layerNorm, []int{0}, []int{1, 2}},
-	ir.LayerNormGrad:    {layerNormGrad, []int{0, 2}, []int{1}},
-	ir.CrossEntropy:     {crossEntropy, []int{0}, nil},
-	ir.CrossEntropyGrad: {crossEntropyGrad, []int{0}, nil},
+// rowOps write the row ops down, as passes; the formulas are those of the op table.
+var rowOps = map[ir.Op]func(r *rowText){
+	ir.Softmax: softmax, ir.SoftmaxGrad: softmaxGrad, ir.LogSoftmax: logSoftmax, ir.LogSoftmaxGrad: logSoftmaxGrad,
+	ir.RMSNorm: rmsNorm, ir.RMSNormGrad: rmsNormGrad, ir.LayerNorm: layerNorm, ir.LayerNormGrad: layerNormGrad,
+	ir.CrossEntropy: crossEntropy, ir.CrossEntropyGrad: crossEntropyGrad,
 }
 
 // exponentials finds the row's greatest element, top, and sum, that of exp(x − top). A row whose greatest is

@@ -119,10 +119,10 @@ func (k *rowKernel[T]) compileOperands(g *backend.Group, in *backend.Inst, at in
 			continue
 		}
 		o := tile.Out{Value: a, DType: tile.Register(g.Type(a).DType)}
-		switch {
-		case isVector(in.Op, i):
+		switch ir.RowOf(in.Op).Operands[i] {
+		case 'w':
 			vectors = append(vectors, o)
-		case i > 0 && (in.Op == ir.CrossEntropy || in.Op == ir.CrossEntropyGrad):
+		case 'n':
 			column = append(column, o)
 		default:
 			full = append(full, o)
@@ -136,7 +136,7 @@ func (k *rowKernel[T]) compileOperands(g *backend.Group, in *backend.Inst, at in
 		return err
 	}
 	k.full.reserve = k.block * k.n
-	if in.Op == ir.CrossEntropy || in.Op == ir.CrossEntropyGrad {
+	if column != nil {
 		k.full.reserve = min(k.full.reserve, chunk)
 	}
 	if vectors != nil {
@@ -156,17 +156,6 @@ func (k *rowKernel[T]) compileOperands(g *backend.Group, in *backend.Inst, at in
 		k.column.Reserve(k.rows)
 	}
 	return nil
-}
-
-// isVector says whether operand i of an op is a weight or bias.
-func isVector(op ir.Op, i int) bool {
-	switch op {
-	case ir.LayerNorm, ir.RMSNorm:
-		return i > 0
-	case ir.LayerNormGrad, ir.RMSNormGrad:
-		return i == 1
-	}
-	return false
 }
 
 // compileEpilogue makes the program that stores the first result, and notes the further ones.
@@ -227,37 +216,6 @@ func (k *rowKernel[T]) run(l *launch) {
 		defer k.gradient.release()
 	}
 	k.work(l)
-}
-
-// workOf returns what a launch does. It is made once: a method of a generic type that is passed on is a new
-// closure.
-func (k *rowKernel[T]) workOf() func(l *launch) {
-	each := func(f rowFunc[T]) func(l *launch) { return func(l *launch) { k.runRows(l, f) } }
-	switch k.op {
-	case ir.Softmax:
-		return each((*rowKernel[T]).softmax)
-	case ir.LogSoftmax:
-		return each((*rowKernel[T]).logSoftmax)
-	case ir.SoftmaxGrad:
-		return each((*rowKernel[T]).softmaxGrad)
-	case ir.LogSoftmaxGrad:
-		return each((*rowKernel[T]).logSoftmaxGrad)
-	case ir.LayerNorm:
-		return each((*rowKernel[T]).layerNorm)
-	case ir.RMSNorm:
-		return each((*rowKernel[T]).rmsNorm)
-	case ir.LayerNormGrad:
-		f := (*rowKernel[T]).layerNormGrad
-		return func(l *launch) { k.runNormGrad(l, f, 2) }
-	case ir.RMSNormGrad:
-		f := (*rowKernel[T]).rmsNormGrad
-		return func(l *launch) { k.runNormGrad(l, f, 1) }
-	case ir.CrossEntropy:
-		return k.runCrossEntropy
-	case ir.CrossEntropyGrad:
-		return k.runCrossEntropyGrad
-	}
-	return nil
 }
 
 // size is how many bytes an element has that is computed with.

@@ -5,7 +5,39 @@ import (
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/vec"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
+
+// workOf returns what a launch does. It is made once: a method of a generic type that is passed on is a new
+// closure.
+func (k *rowKernel[T]) workOf() func(l *launch) {
+	each := func(f rowFunc[T]) func(l *launch) { return func(l *launch) { k.runRows(l, f) } }
+	switch k.op {
+	case ir.Softmax:
+		return each((*rowKernel[T]).softmax)
+	case ir.LogSoftmax:
+		return each((*rowKernel[T]).logSoftmax)
+	case ir.SoftmaxGrad:
+		return each((*rowKernel[T]).softmaxGrad)
+	case ir.LogSoftmaxGrad:
+		return each((*rowKernel[T]).logSoftmaxGrad)
+	case ir.LayerNorm:
+		return each((*rowKernel[T]).layerNorm)
+	case ir.RMSNorm:
+		return each((*rowKernel[T]).rmsNorm)
+	case ir.LayerNormGrad:
+		f := (*rowKernel[T]).layerNormGrad
+		return func(l *launch) { k.runNormGrad(l, f, 2) }
+	case ir.RMSNormGrad:
+		f := (*rowKernel[T]).rmsNormGrad
+		return func(l *launch) { k.runNormGrad(l, f, 1) }
+	case ir.CrossEntropy:
+		return k.runCrossEntropy
+	case ir.CrossEntropyGrad:
+		return k.runCrossEntropyGrad
+	}
+	return nil
+}
 
 // finite says whether a row's maximum is a number that can be subtracted.
 func finite[T vec.Float](x T) bool { return x-x == 0 }

@@ -48,13 +48,22 @@ func Check(t *testing.T, open func() (backend.Backend, error)) { check(t, open) 
 // random graphs.
 func Few(t *testing.T, open func() (backend.Backend, error)) { newSuite(t, open, true).check(t) }
 
+// Part is Few, and Run with -long or -record.
+func Part(t *testing.T, open func() (backend.Backend, error)) {
+	if long.Tests() || *update {
+		Run(t, open)
+	} else {
+		Few(t, open)
+	}
+}
+
 // Ops is Check for some ops, or else for all that have cases, with some types alone.
 func Ops(t *testing.T, open func() (backend.Backend, error), dtypes []dtype.Type, ops ...ir.Op) {
 	s := newSuite(t, open, false)
 	s.dtypes = dtypes
 	if len(ops) == 0 {
 		for _, r := range ir.Rows() {
-			if !withoutCases[r.Op] {
+			if HasCases(r.Op) {
 				ops = append(ops, r.Op)
 			}
 		}
@@ -108,6 +117,9 @@ func (s *suite) check(t *testing.T) {
 var withoutCases = map[ir.Op]bool{
 	ir.Leaf: true, ir.Const: true, ir.Pick: true, ir.To: true, ir.Detach: true, ir.Checkpoint: true, ir.UserKernel: true,
 }
+
+// HasCases says whether a backend runs cases of an op, and so has it in its record.
+func HasCases(op ir.Op) bool { return !withoutCases[op] }
 
 func newReference(t *testing.T) *backend.Device {
 	b, err := ref.Open()

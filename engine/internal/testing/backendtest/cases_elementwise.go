@@ -28,10 +28,10 @@ func casesOf(op ir.Op) []Case {
 		return dequantizeCases()
 	case op == ir.DequantizeTake:
 		return dequantizeTakeCases()
-	case r.Family == ir.FamilyElementwise && op >= ir.Add:
-		return binaryCases(op)
-	case r.Family == ir.FamilyElementwise:
+	case r.Family == ir.FamilyElementwise && r.Sources == 1:
 		return unaryCases(op, ir.Attr{})
+	case r.Family == ir.FamilyElementwise:
+		return binaryCases(op)
 	case r.Family == ir.FamilyView || r.Family == ir.FamilyCopy:
 		return shapeCases(op)
 	case op == ir.Iota || r.Family == ir.FamilyRandom:

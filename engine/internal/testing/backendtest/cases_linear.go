@@ -303,15 +303,14 @@ func rowCases(op ir.Op) []Case {
 			return rowOp(b, op, dt, b.Repeated(dt, 0, 20, 33), ir.Attr{Float: 1e-5})
 		}},
 	)
-	switch op {
-	case ir.LayerNorm, ir.RMSNorm, ir.LayerNormGrad, ir.RMSNormGrad:
+	if strings.Contains(ir.RowOf(op).Operands, "w") {
 		for _, half := range []dtype.Type{dtype.BF16, dtype.F16} {
 			for _, shape := range [][]int{{4, 17}, {300, 64}, {7, 1000}} {
 				list = append(list, Case{Name: fmt.Sprintf("%v of %v, weights of f32", shape, half), Build: func(b *B, dt dtype.Type) []*ir.Node {
 					if dt != dtype.F32 {
 						panic(stop{errNotForDType})
 					}
-					return weightedRows(b, op, dt, b.Normal(half, shape...), ir.Attr{Float: 1e-5})
+					return rowOp(b, op, dt, b.Normal(half, shape...), ir.Attr{Float: 1e-5})
 				}})
 			}
 		}
@@ -339,19 +338,33 @@ func rowCases(op ir.Op) []Case {
 	return list
 }
 
-// rowOp applies a row op to x and to further operands that suit it.
+// rowOp applies a row op to x and to further operands of the kinds that its row names, weights of dt.
 func rowOp(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
 	switch op {
 	case ir.SoftmaxGrad:
-		return []*ir.Node{b.New(op, attr, b.New(ir.Softmax, ir.Attr{}, x), b.Normal(dt, x.Shape...))}
+		x = b.New(ir.Softmax, ir.Attr{}, x)
 	case ir.LogSoftmaxGrad:
-		return []*ir.Node{b.New(op, attr, b.New(ir.LogSoftmax, ir.Attr{}, x), b.Normal(dt, x.Shape...))}
-	case ir.LayerNorm, ir.RMSNorm, ir.LayerNormGrad, ir.RMSNormGrad:
-		return weightedRows(b, op, dt, x, attr)
+		x = b.New(ir.LogSoftmax, ir.Attr{}, x)
 	case ir.CrossEntropy, ir.CrossEntropyGrad:
-	default: // one operand is enough
-		return []*ir.Node{b.New(op, attr, x)}
+		return rowLoss(b, op, x, attr)
 	}
+	src := []*ir.Node{x}
+	for _, kind := range ir.RowOf(op).Operands[1:] {
+		if kind == 'w' {
+			src = append(src, b.Normal(dt, x.Shape[len(x.Shape)-1]))
+		} else {
+			src = append(src, b.Transposed(x.DType, x.Shape...))
+		}
+	}
+	n := b.New(op, attr, src...)
+	if n.Outs != nil {
+		return b.Picks(n)
+	}
+	return []*ir.Node{n}
+}
+
+// rowLoss is a cross entropy of logits x, or its gradient.
+func rowLoss(b *B, op ir.Op, x *ir.Node, attr ir.Attr) []*ir.Node {
 	if len(x.Shape) != 2 {
 		panic(stop{errNotForDType})
 	}
@@ -376,16 +389,4 @@ func lossAndGradient(b *B, dt dtype.Type, shape []int, upstream func(loss *ir.No
 	x, targets := b.Normal(dt, shape...), b.Index(shape[1], shape[0])
 	results := b.Picks(b.New(ir.CrossEntropy, attr, x, targets))
 	return append(results, b.New(ir.CrossEntropyGrad, attr, x, targets, results[1], upstream(results[0])))
-}
-
-// weightedRows applies a norm, or its gradient, to x with weights of dt.
-func weightedRows(b *B, op ir.Op, dt dtype.Type, x *ir.Node, attr ir.Attr) []*ir.Node {
-	weight := func() *ir.Node { return b.Normal(dt, x.Shape[len(x.Shape)-1]) }
-	switch op {
-	case ir.LayerNorm:
-		return []*ir.Node{b.New(op, attr, x, weight(), weight())}
-	case ir.RMSNorm:
-		return []*ir.Node{b.New(op, attr, x, weight())}
-	}
-	return b.Picks(b.New(op, attr, x, weight(), b.Transposed(x.DType, x.Shape...)))
 }

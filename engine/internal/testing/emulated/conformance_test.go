@@ -20,14 +20,9 @@ var (
 	mode   = flag.String("mode", "plain", "what watches the kernels: plain, or the sanitizer address or undefined")
 )
 
-// TestConformance runs the suite of all backends on the GPU's backend, or a part of it without -long.
-func TestConformance(t *testing.T) {
-	suite := backendtest.Few
-	if long.Tests() {
-		suite = backendtest.Run
-	}
-	conform(t, &Driver{Family: *family}, suite)
-}
+// TestConformance runs the suite of all backends on the GPU's backend, or a part of it without -long or
+// -record.
+func TestConformance(t *testing.T) { conform(t, &Driver{Family: *family}, backendtest.Part) }
 
 // TestUnifiedConformance runs a part of the suite on a device whose memory the processor sees, as that of
 // Macs: the backend then reads and writes it without copies, and waits where it must.

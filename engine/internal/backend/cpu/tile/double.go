@@ -20,6 +20,24 @@ var doubleFuncs = map[ir.Op]func(float64) float64{
 	ir.Gelu:    func(x float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) },
 }
 
+// doublePairs are those of two numbers.
+var doublePairs = map[ir.Op]func(a, b float64) float64{
+	ir.Div: func(a, b float64) float64 { return a / b },
+	ir.Mod: modFloat, ir.Pow: math.Pow, ir.Atan2: math.Atan2,
+}
+
+// modFloat returns the remainder with the sign of the divisor, as NumPy does.
+func modFloat(a, b float64) float64 {
+	m := math.Mod(a, b)
+	switch {
+	case m == 0:
+		return math.Copysign(0, b)
+	case (m < 0) != (b < 0):
+		m += b
+	}
+	return m
+}
+
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 func geluTanh(x float64) float64 {
@@ -42,17 +60,11 @@ func doubleFunc(op ir.Op, attr ir.Attr) vec.Func {
 		}
 		return unary(f)
 	}
-	switch op {
-	case ir.IsNaN:
+	if f := doublePairs[op]; f != nil {
+		return binary(f)
+	}
+	if op == ir.IsNaN {
 		return unary(func(x float64) bool { return x != x })
-	case ir.Div:
-		return binary(func(a, b float64) float64 { return a / b })
-	case ir.Mod:
-		return binary(modFloat[float64])
-	case ir.Pow:
-		return binary(math.Pow)
-	case ir.Atan2:
-		return binary(math.Atan2)
 	}
 	return numberFunc[float64](op)
 }

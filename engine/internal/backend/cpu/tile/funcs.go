@@ -1,7 +1,6 @@
 package tile
 
 import (
-	"math"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -67,33 +66,22 @@ func integersOf[T Integer](t dtype.Type) integerFuncs {
 	return integerFuncs{intFunc[T], castInteger[T], truncate[float32, T](t), truncate[float64, T](t)}
 }
 
+// floatFunc returns the function of an op on F32, or nil. One that package vec does not have is that of F64,
+// rounded.
 func floatFunc(op ir.Op, attr ir.Attr) vec.Func {
-	switch op {
-	case ir.Gelu:
-		if attr.Flags&ir.TanhApprox != 0 {
-			return vec.Of(vec.GeluTanh)
-		}
-	case ir.Mod:
-		return binary(modFloat[float32])
-	case ir.Atan2:
-		return binary(func(a, b float32) float32 { return float32(math.Atan2(float64(a), float64(b))) })
+	if op == ir.Gelu && attr.Flags&ir.TanhApprox != 0 {
+		return vec.Of(vec.GeluTanh)
 	}
 	if id, ok := floatFuncs[op]; ok {
 		return vec.Of(id)
 	}
-	return nil
-}
-
-// modFloat returns the remainder with the sign of the divisor, as NumPy does.
-func modFloat[T float32 | float64](a, b T) T {
-	m := math.Mod(float64(a), float64(b))
-	switch {
-	case m == 0:
-		return T(math.Copysign(0, float64(b)))
-	case (m < 0) != (b < 0):
-		m += float64(b)
+	if f := doubleFuncs[op]; f != nil {
+		return unary(func(x float32) float32 { return float32(f(float64(x))) })
 	}
-	return T(m)
+	if f := doublePairs[op]; f != nil {
+		return binary(func(a, b float32) float32 { return float32(f(float64(a), float64(b))) })
+	}
+	return nil
 }
 
 // intFunc returns the function of an op on integers. Arithmetic wraps around.

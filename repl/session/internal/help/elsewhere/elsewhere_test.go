@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/engine/tensor/methods"
 )
 
 const pageFile = "../../../../../docs/from-pytorch.md"
@@ -152,6 +154,25 @@ func TestEachNameIsAnswered(t *testing.T) {
 	for key := range seen {
 		if key[0] == '!' && !said[key] {
 			t.Errorf("table.txt: nothing has the reason %s", key)
+		}
+	}
+}
+
+// A function that tensors have is the answer to its name: mathematics means the same everywhere.
+func TestFunctionsAnswerTheirNames(t *testing.T) {
+	has := map[string]string{}
+	for _, g := range methods.Groups {
+		if g.Title != "arithmetic" && g.Title != "functions" && g.Title != "sort and accumulate" {
+			continue
+		}
+		for _, m := range g.Names {
+			has[strings.ToLower(m)] = m
+		}
+	}
+	for _, r := range rows() {
+		name := strings.ReplaceAll(r.Name[strings.LastIndexByte(r.Name, '.')+1:], "_", "")
+		if m := has[name]; m != "" && !strings.Contains(r.Go, "."+m+"(") {
+			t.Errorf("table.txt: %s: got %s, want x.%s(…), which tensors have", r.Name, r.Go, m)
 		}
 	}
 }
