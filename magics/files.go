@@ -71,11 +71,20 @@ func (c *call) readFile() (*mcsfile.File, error) {
 	return f, nil
 }
 
+// running is the key of the names of the files that a context runs, one within the other.
+type running struct{}
+
 func runFile(ctx context.Context, c *call) (display.Value, error) {
 	f, err := c.readFile()
 	if err != nil {
 		return nil, err
 	}
+	outer, _ := ctx.Value(running{}).([]string)
+	path := c.path(f.Name)
+	if slices.Contains(outer, path) {
+		return nil, c.errorf("%s runs itself", f.Name)
+	}
+	ctx = context.WithValue(ctx, running{}, append(slices.Clip(outer), path))
 	var shown values
 	for _, cell := range f.Code() {
 		r := c.s.Run(ctx, cell.Source)
