@@ -1,7 +1,8 @@
 """Writes engine/llm/testdata/gguf: small decoders as llama.cpp's own converter and quantiser write them, and what they compute.
 
-    pip install llama-cpp-python --no-binary :all:      (its source has convert_hf_to_gguf.py under vendor/llama.cpp; where a processor has
-        AMX, products with codes of 0.3.36 end in a fault: CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON")
+    pip download llama-cpp-python --no-binary :all: --no-deps    # unpacked, its vendor/llama.cpp has the converter, conversion, and gguf-py
+    pip install llama-cpp-python --no-binary :all:      (to quantise and check; where a processor has AMX, products with codes of 0.3.36 end
+        in a fault: CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON")
     python tests/peers/decoder_gguf.py write LLAMA_CPP [NAME...]    # the fixtures; LLAMA_CPP is the folder vendor/llama.cpp, NAME one of NAMES
     python tests/peers/decoder_gguf.py check FILE...    # files that the Go test TestLlamaCppReads wrote, and expected.safetensors beside
     python tests/peers/decoder_gguf.py mixtures FOLDER [OUT]    # files that TestMixturesOfTypes wrote; OUT is mixtures.json, to be made

@@ -36,8 +36,8 @@ func submatches(text, expression string) (list []string) {
 	return list
 }
 
-// TestPlaces: a backend and a vector function are in all the places that CONTRIBUTING.md lists. Package ir has
-// the same of an op, llm of a family of models, lora of a kind of adapter, magics of a command.
+// TestPlaces: a backend and a vector function are in all the places that CONTRIBUTING.md lists. Package ir
+// has the same of an op, llm of a family of models, lora of a kind of adapter, magics of a command.
 func TestPlaces(t *testing.T) {
 	exists := func(what, path string) {
 		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(path))); err != nil {
