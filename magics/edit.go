@@ -8,12 +8,14 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
-var editMagic = Magic{
-	Name: "edit", Family: "Files and history", Args: "[CELL|NAME]", Takes: TakesNames,
-	Summary: "open a cell in $VISUAL or $EDITOR, and put what becomes of it at the prompt",
-	Help:    "The last cell, the one with a number, or the declaration of a function or type. Without a terminal it is shown.",
-	Example: "%edit\n%edit 3\n%edit area",
-	run:     editCell,
+func editMagic() *Magic {
+	return &Magic{
+		Name: "edit", Family: "Files and history", Session: true, Args: "[CELL|NAME]", Takes: TakesNames,
+		Summary: "open a cell in $VISUAL or $EDITOR, and put what becomes of it at the prompt",
+		Help:    "The last cell, the one with a number, or the declaration of a function or type. Without a terminal it is shown.",
+		Example: "%edit\n%edit 3\n%edit area",
+		run:     editCell,
+	}
 }
 
 func editCell(_ context.Context, c *call) (display.Value, error) {

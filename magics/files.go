@@ -1,6 +1,7 @@
 package magics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"go/types"
@@ -21,19 +22,19 @@ import (
 
 func fileMagics() []*Magic {
 	return []*Magic{{
-		Name: "run", Family: "Files and history", Args: "FILE.mcs", Takes: TakesFiles,
+		Name: "run", Family: "Files and history", Args: "FILE.mcs", Session: true, Takes: TakesFiles,
 		Summary: "run a file's cells in this session",
 		Help:    "The names that it declares stay. The first cell that fails ends it.",
 		Example: "%run setup.mcs",
 		run:     runFile,
 	}, {
-		Name: "load", Family: "Files and history", Args: "FILE.mcs", Takes: TakesFiles,
+		Name: "load", Family: "Files and history", Args: "FILE.mcs", Session: true, Takes: TakesFiles,
 		Summary: "show a file's cells and put them into the history, ready to be edited and run",
 		Help:    "The file must be text. Of a long one the first 200 lines are shown; the history has all cells.",
 		Example: "%load lora.mcs",
 		run:     loadFile,
 	}, {
-		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", Takes: TakesFiles,
+		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", Session: true, Takes: TakesFiles,
 		Flags:   []Flag{{Name: "f", Help: "replace a file that exists"}},
 		Summary: "write the session's cells to a .mcs, .ipynb, .html, .md or .go file",
 		Help: "Cells that failed are left out, and so are %save, %load, %run, %edit, %history and %help. CELLS are numbers and ranges.\n" +
@@ -42,12 +43,12 @@ func fileMagics() []*Magic {
 		Example: "%save lora.mcs\n%save -f lora.mcs 1-4 7\n%save lora.go",
 		run:     saveFile,
 	}, {
-		Name: "history", Family: "Files and history", Args: "[CELLS]",
+		Name: "history", Family: "Files and history", Session: true, Args: "[CELLS]",
 		Flags:   []Flag{{Name: "n", Kind: Integer, Help: "only the last N cells"}},
 		Summary: "show the cells so far",
 		Example: "%history\n%history 2-5\n%history -n 3",
 		run:     showHistory,
-	}, &editMagic}
+	}, editMagic()}
 }
 
 // path makes a file name of a command relative to the session's folder.
@@ -70,11 +71,20 @@ func (c *call) readFile() (*mcsfile.File, error) {
 	return f, nil
 }
 
+// running is the key of the names of the files that a context runs, one within the other.
+type running struct{}
+
 func runFile(ctx context.Context, c *call) (display.Value, error) {
 	f, err := c.readFile()
 	if err != nil {
 		return nil, err
 	}
+	outer, _ := ctx.Value(running{}).([]string)
+	path := c.path(f.Name)
+	if slices.Contains(outer, path) {
+		return nil, c.errorf("%s runs itself", f.Name)
+	}
+	ctx = context.WithValue(ctx, running{}, append(slices.Clip(outer), path))
 	var shown values
 	for _, cell := range f.Code() {
 		r := c.s.Run(ctx, cell.Source)
@@ -146,10 +156,6 @@ func (l loaded) StyledText(_ int, style display.Style) string {
 // Preload returns the cells for a front end that has a history to put them into.
 func (l loaded) Preload() []string { return l }
 
-// notSaved are commands about the session as such: they have no place in a file made of it. The cells that
-// %run ran are in the history themselves.
-var notSaved = []string{"save", "load", "history", "help", "run", "edit", "store", "rank"}
-
 func saveFile(ctx context.Context, c *call) (display.Value, error) {
 	words := c.words()
 	if len(words) == 0 {
@@ -205,8 +211,8 @@ func saved(c session.Cell) string {
 	if c.Err {
 		return ""
 	}
-	return withCommands(c.Source, func(name, text string) string {
-		if slices.Contains(notSaved, name) {
+	return withCommands(c.Source, func(m *Magic, text string) string {
+		if m.Session {
 			return ""
 		}
 		return text
@@ -216,11 +222,11 @@ func saved(c session.Cell) string {
 // Again returns the text of a cell for running it in another session. Commands about the session as such are
 // left out, and a value that was stored is brought back.
 func Again(source string) string {
-	return withCommands(source, func(name, text string) string {
+	return withCommands(source, func(m *Magic, text string) string {
 		switch {
-		case name == "store":
+		case m.Name == "store":
 			return storedAgain(text)
-		case name != "run" && slices.Contains(notSaved, name):
+		case m.Session && m.Name != "run":
 			return ""
 		}
 		return text
@@ -229,8 +235,8 @@ func Again(source string) string {
 
 // Stored returns the commands of a cell of Again that bring stored values back.
 func Stored(source string) (lines []string) {
-	withCommands(source, func(name, text string) string {
-		if name == "store" {
+	withCommands(source, func(m *Magic, text string) string {
+		if m.Name == "store" {
 			lines = append(lines, text)
 		}
 		return text
@@ -241,14 +247,14 @@ func Stored(source string) (lines []string) {
 
 // withCommands returns the text of a cell with each command line rewritten; one that becomes empty goes with
 // its line.
-func withCommands(source string, rewrite func(name, text string) string) string {
+func withCommands(source string, rewrite func(m *Magic, text string) string) string {
 	for _, piece := range slices.Backward(cell.Split(source)) {
 		if piece.Kind != cell.Command {
 			continue
 		}
 		text := piece.Text(source)
 		name, _, _ := cell.ParseCommand(text)
-		if text = rewrite(name, text); text != "" {
+		if text = rewrite(cmp.Or(Lookup(name), &Magic{Name: name}), text); text != "" {
 			source = source[:piece.From] + text + source[piece.To:]
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 
 func helpMagics() []*Magic {
 	return []*Magic{{
-		Name: "help", Family: "Help", Args: "[COMMAND]", Takes: TakesMagics,
+		Name: "help", Family: "Help", Session: true, Args: "[COMMAND]", Takes: TakesMagics,
 		Summary: "list the commands, or explain one",
 		Help:    "%name? is the same as %help name.",
 		Example: "%help\n%help timeit",

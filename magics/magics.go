@@ -40,6 +40,7 @@ type Magic struct {
 	Example string // lines that a reader can type
 	Varies  bool   // it shows what it has measured: another text each time
 	Outside bool   // it runs a command of the system
+	Session bool   // it is about the session as such, and has no place in a file made of it
 
 	run func(ctx context.Context, c *call) (display.Value, error)
 	// Do runs a command of Table.More; args is the text behind its name.

@@ -58,16 +58,16 @@ func runGet(ctx context.Context, c *call) (display.Value, error) {
 // pinned writes into the %get lines of a cell the versions that the session has chosen, so that a file runs
 // with the same ones later.
 func pinned(source string, modules []session.Module) string {
-	return withCommands(source, func(name, text string) string {
-		if name != "get" {
+	return withCommands(source, func(m *Magic, text string) string {
+		if m.Name != "get" {
 			return text
 		}
 		words := strings.Fields(text)
 		for i, word := range words {
 			path, _, _ := strings.Cut(word, "@")
-			for _, m := range modules {
-				if strings.HasPrefix(path+"/", m.Path+"/") {
-					words[i] = m.String()
+			for _, module := range modules {
+				if strings.HasPrefix(path+"/", module.Path+"/") {
+					words[i] = module.String()
 				}
 			}
 		}

@@ -116,6 +116,7 @@ func TestForeignCommands(t *testing.T) {
 		{"%set_env A=b", "%env A=b"},
 		{"%who", "%whos"},
 		{"%hist", "%history"},
+		{"%rerun 1", "%edit 1"},
 		{"%pinfo x", "x?"},
 		{"%xdel x", "%del x"},
 		{"%prun x", "%profile x"},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +30,7 @@ func rankMagics() []*Magic {
 		Example: "%ranks\n%ranks 2\n%ranks 1",
 		run:     runRanks,
 	}, {
-		Name: "rank", Family: "Engine", Args: "R|all STATEMENT", Takes: TakesNothing, Cell: true,
+		Name: "rank", Family: "Engine", Session: true, Args: "R|all STATEMENT", Takes: TakesNothing, Cell: true,
 		Summary: "run a cell on one of the processes of %ranks, or on all",
 		Help:    "What another rank than 0 puts out is shown with its number. The cell must not use the group: the other ranks do not.",
 		Example: "%rank all ranks.Here().Rank()\n%rank 0 device.Default()",
@@ -107,12 +106,11 @@ func repeated(s *session.Session) (cells []session.Cell) {
 
 // repeatable is the text of a command for a helper: "" for one that is about the session, that chooses a
 // device, or that changes what is outside.
-func repeatable(name, text string) string {
-	m := Lookup(name)
+func repeatable(m *Magic, text string) string {
 	switch {
-	case name == "store":
+	case m.Name == "store":
 		return storedAgain(text)
-	case m == nil || slices.Contains(notSaved, name) || name == "ranks" || name == "rank" || name == "device" || m.Outside && name != ":=!":
+	case m.run == nil || m.Session || m.Name == "ranks" || m.Name == "device" || m.Outside && m.Name != ":=!":
 		return ""
 	}
 	_, args, _ := cell.ParseCommand(text)

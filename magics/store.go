@@ -22,7 +22,7 @@ import (
 )
 
 var storeMagic = Magic{
-	Name: "store", Family: "Variables", Args: "[NAME…]", Takes: TakesKept,
+	Name: "store", Family: "Variables", Session: true, Args: "[NAME…]", Takes: TakesKept,
 	Flags: []Flag{
 		{Name: "r", Help: "bring the values back: all, or those that are named"},
 		{Name: "d", Help: "delete what is kept"},

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +17,27 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 )
 
+// elsewhere are commands without a session in testdata, with the tests that run them.
+var elsewhere = map[string]string{
+	"plot":  "repl/mcs/plot_test.go: what it shows depends on the terminal",
+	"store": "store_test.go: it writes into the user's folder",
+}
+
 // Every row must be complete, because help, completion and the manual show nothing else.
 func TestTable(t *testing.T) {
 	seen, families, family := map[string]bool{}, map[string]bool{}, ""
+	sessions := ""
+	files, err := filepath.Glob("testdata/*.mcs")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions: %v", err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions += string(text)
+	}
 	for _, m := range Magics() {
 		if m.Family != family && families[m.Family] {
 			t.Errorf("%s: family %s has two chapters in the manual", m.sign(), m.Family)
@@ -34,6 +54,15 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: help ends without a full stop", m.sign())
 		}
 		seen[m.Name] = true
+		if advice := foreign[m.Name]; advice != "" {
+			t.Errorf("%s: unknown.go still says %q of a command of this name", m.sign(), advice)
+		}
+		shown := m.sign() != "%"+m.Name || regexp.MustCompile(m.sign()+`\b`).MatchString(sessions)
+		if at := elsewhere[m.Name]; !shown && at == "" {
+			t.Errorf("%s: no session in magics/testdata shows it", m.sign())
+		} else if shown && at != "" {
+			t.Errorf("%s: a session in magics/testdata shows it, too: take it out of the list elsewhere, which says %q", m.sign(), at)
+		}
 		for _, f := range m.Flags {
 			if f.Help == "" || f.Kind == Choice && len(f.Choices) == 0 {
 				t.Errorf("%s: flag -%s is incomplete", m.sign(), f.Name)

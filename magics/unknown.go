@@ -13,7 +13,7 @@ var foreign = map[string]string{
 	"pwd": "write os.Getwd()", "ls": "write !ls $args", "ll": "write !ls -l $args", "cat": "write !cat $args",
 	"mkdir": "write !mkdir $args", "rm": "write !rm $args", "cp": "write !cp $args", "mv": "write !mv $args", "sx": "write lines := !$args",
 	"system": "write !$args", "bash": "write !$args", "sh": "write !$args", "set_env": "write %env $args", "pushd": "write %cd $args", "popd": "write %cd -", "alias_magic": "write %alias $args", "unalias": "write %alias -d $args",
-	"who": "write %whos", "who_ls": "write %whos", "psearch": "write %whos", "hist": "write %history", "recall": "write %history",
+	"who": "write %whos", "who_ls": "write %whos", "psearch": "write %whos", "hist": "write %history", "recall": "write %history", "rerun": "write %edit $args",
 	"lsmagic": "write %help", "magic": "write %help", "quickref": "write %help", "pinfo": "write $args?", "pinfo2": "write $args??",
 	"pdoc": "write $args?", "psource": "write $args??", "pdef": "write $args?", "debug": "write %tb", "xmode": "write %tb", "pdb": "write %tb",
 	"prun": "write %profile $args", "lprun": "write %profile $args", "memit": "write %mem", "reset_selective": "write %del $args",

@@ -207,6 +207,7 @@ var families = sync.OnceValue(func() map[string][][]pair {
 		{"lfm2moe", [][]pair{lfmNames, lfmExperts, tensorsOfLayer}},
 		{"llama", [][]pair{tensorsOfLayer, twoNorms, gateApart, experts}},
 		{"mamba2", [][]pair{oneNorm, stateNames("mixer.")}},
+		{"minicpm3", [][]pair{{{"attn_kv_b", "self_attn.kv_b_proj"}, {"attn_norm", "input_layernorm"}, {"attn_output", "self_attn.o_proj"}, {"ffn_gate", "mlp.gate_proj"}, {"ffn_down", "mlp.down_proj"}}, latentNames, twoNorms, gateApart}},
 		{"minimax-m2", [][]pair{tensorsOfLayer, twoNorms, deepExperts, experts}},
 		{"phi2", [][]pair{phiNames, tensorsOfLayer}},
 		{"qwen35", [][]pair{deltaNames, tensorsOfLayer, gateApart}},

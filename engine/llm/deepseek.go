@@ -68,14 +68,15 @@ func (c Config) latent(w weights, a *nn.Attention, path string, deviation float6
 	a.Latent.KVB = w.linear(path+"kv_b_proj", l.KV, c.Heads*(c.HeadDim-l.Turning+l.Value), false, deviation)
 }
 
-// latent reads the lengths of latent attention.
-func (s settings) latent(c *Config) {
+// latent reads the lengths of latent attention; other and still, how much of a head does not turn, are those
+// of a folder that does not say them.
+func (s settings) latent(c *Config, other Latent, still int) {
 	l := &c.Latent
-	if l.Q = s.Int("q_lora_rank", 1536); s.Null("q_lora_rank") {
+	if l.Q = s.Int("q_lora_rank", other.Q); s.Null("q_lora_rank") {
 		l.Q = 0
 	}
-	l.KV, l.Turning, l.Value = s.Int("kv_lora_rank", 512), s.Int("qk_rope_head_dim", 64), s.Int("v_head_dim", 128)
-	c.HeadDim = s.Int("qk_nope_head_dim", 128) + l.Turning
+	l.KV, l.Turning, l.Value = s.Int("kv_lora_rank", other.KV), s.Int("qk_rope_head_dim", other.Turning), s.Int("v_head_dim", other.Value)
+	c.HeadDim = s.Int("qk_nope_head_dim", still) + l.Turning
 	c.KVHeads = c.Heads
 	c.QKVBias = s.Bool("attention_bias", false)
 	c.OutBias = c.QKVBias
@@ -89,7 +90,7 @@ func (s settings) latentRope(c *Config) {
 	if c.Latent.KV < 1 {
 		return
 	}
-	c.Rope.Rotary, c.Rope.Interleaved = c.Latent.Turning, s.Bool("rope_interleave", true)
+	c.Rope.Rotary, c.Rope.Interleaved = c.Latent.Turning, s.Bool("rope_interleave", s.family.interleaved)
 	o := s.Object("rope_parameters")
 	if o == nil {
 		o = s.Object("rope_scaling")
@@ -131,11 +132,12 @@ var (
 
 // DeepSeek V2, whose experts are chosen by the softmax of their logits.
 var deepSeek2 = family{
-	Family: ggufhub.Family{Type: "deepseek_v2", Architecture: "deepseek2", Mixed: true, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
-	class:  "DeepseekV2ForCausalLM",
-	names:  ggufhub.Pairs{{"shared_expert", "shared_experts"}},
+	Family:      ggufhub.Family{Type: "deepseek_v2", Architecture: "deepseek2", Mixed: true, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
+	class:       "DeepseekV2ForCausalLM",
+	interleaved: true,
+	names:       ggufhub.Pairs{{"shared_expert", "shared_experts"}},
 	read: func(s settings, c *Config) {
-		s.latent(c)
+		s.latent(c, Latent{Q: 1536, KV: 512, Turning: 64, Value: 128}, 128)
 		s.deepSeek(c, 0, false)
 		c.MLPBias = s.Bool("mlp_bias", false)
 		m := &c.Mixture
@@ -149,12 +151,13 @@ var deepSeek2 = family{
 
 // DeepSeek V3 and R1.
 var deepSeek3 = family{
-	Family: ggufhub.Family{Type: "deepseek_v3", Architecture: "deepseek2", Mixed: true, Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
-	class:  "DeepseekV3ForCausalLM",
-	names:  ggufhub.Pairs{{"shared_expert", "shared_experts"}},
-	ahead:  true,
+	Family:      ggufhub.Family{Type: "deepseek_v3", Architecture: "deepseek2", Mixed: true, Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
+	class:       "DeepseekV3ForCausalLM",
+	interleaved: true,
+	names:       ggufhub.Pairs{{"shared_expert", "shared_experts"}},
+	ahead:       true,
 	read: func(s settings, c *Config) {
-		s.latent(c)
+		s.latent(c, Latent{Q: 1536, KV: 512, Turning: 64, Value: 128}, 128)
 		s.deepSeek(c, 3, true)
 		m := &c.Mixture
 		m.Scale, m.Groups, m.TopGroups = s.factor("routed_scaling_factor", 2.5), s.Int("n_group", 8), s.Int("topk_group", 4)
@@ -163,12 +166,13 @@ var deepSeek3 = family{
 
 // GLM 4.7 Flash, which is DeepSeek V3 with other words for the layers without experts.
 var glm4MoeLite = family{
-	Family: ggufhub.Family{Type: "glm4_moe_lite", Architecture: "deepseek2", Mixed: true, Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
-	class:  "Glm4MoeLiteForCausalLM",
-	names:  deepSeek3.names,
-	ahead:  true,
+	Family:      ggufhub.Family{Type: "glm4_moe_lite", Architecture: "deepseek2", Mixed: true, Says: sigmoids, Latent: true, Changes: ggufhub.Latent, Keys: latentMetadata, Yarn: latentYarn},
+	class:       "Glm4MoeLiteForCausalLM",
+	interleaved: true,
+	names:       deepSeek3.names,
+	ahead:       true,
 	read: func(s settings, c *Config) {
-		s.latent(c)
+		s.latent(c, Latent{Q: 768, KV: 512, Turning: 64, Value: 256}, 192)
 		s.deepSeek(c, 1, true)
 		c.Eps, c.Mixture.Scale = s.Number("rms_norm_eps", 1e-5), s.factor("routed_scaling_factor", 1.8)
 		s.sparseKinds(c, 1)
@@ -179,9 +183,29 @@ var glm4MoeLite = family{
 var youtu = family{
 	Family: ggufhub.Family{Type: "youtu", Architecture: "deepseek2", Latent: true, Changes: ggufhub.Latent, Yarn: latentYarn,
 		Keys: slices.Concat(latentMetadata, ggufhub.Pairs{{"leading_dense_block_count", "num_hidden_layers"}, {"expert_feed_forward_length", "intermediate_size"}})},
-	class: "YoutuForCausalLM",
+	class:       "YoutuForCausalLM",
+	interleaved: true,
 	read: func(s settings, c *Config) {
-		s.latent(c)
+		s.latent(c, Latent{Q: 1536, KV: 512, Turning: 64, Value: 128}, 128)
 		c.Untied = !s.Bool("tie_word_embeddings", true)
+	},
+}
+
+// MiniCPM 3, whose factors are Granite's under other names.
+var miniCPM3 = family{
+	Family: ggufhub.Family{Type: "minicpm3", Architecture: "minicpm3", Latent: true,
+		Keys:  ggufhub.Pairs{{"attention.q_lora_rank", "q_lora_rank"}, {"attention.kv_lora_rank", "kv_lora_rank"}},
+		Knows: map[string]any{"scale_emb": 12.0, "scale_depth": 1.4, "dim_model_base": 256.0}},
+	class: "MiniCPM3ForCausalLM",
+	read: func(s settings, c *Config) {
+		s.latent(c, Latent{Q: 768, KV: 256, Turning: 32, Value: c.Width / max(1, c.Heads)}, 64)
+		c.Eps, c.Untied, c.MLPBias = s.Number("rms_norm_eps", 1e-5), !s.Bool("tie_word_embeddings", true), s.Bool("mlp_bias", false)
+		c.EmbedScale, c.ResidualScale = s.factor("scale_emb", 12), 1
+		if !s.Null("scale_depth") {
+			c.ResidualScale = s.Number("scale_depth", 1.4) / math.Sqrt(float64(c.Layers))
+		}
+		if !s.Null("dim_model_base") {
+			c.HeadScale = s.Number("dim_model_base", 256) / float64(c.Width)
+		}
 	},
 }

@@ -166,6 +166,27 @@ func TestSaveWritesWhatLoadRead(t *testing.T) {
 	})
 }
 
+// What a folder says of a family's models a folder of New's says, too.
+func TestKeysOfFamilies(t *testing.T) {
+	list, err := filepath.Glob(filepath.Join(fixtures, "*", configFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range list {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := parseConfig(path, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.keys(); err != nil {
+			t.Errorf("%s: %v: allKeys in keys.go lacks its setting", path, err)
+		}
+	}
+}
+
 // A model that New makes of a Config that a folder says becomes a folder that says the same, though the
 // Config does not name its family.
 func TestSaveOfNewOfEachFamily(t *testing.T) {

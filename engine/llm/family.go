@@ -72,7 +72,7 @@ var families = []family{
 	ministral, ministral3, seedOSS, cwm, smolLM3, olmo1, olmo2, olmo3, granite, exaone4, cohere, cohere2, glm, glm4, phi, starCoder2, nemotron,
 	lfm2, lfm2Moe, qwen3Next, qwen35, qwen35Moe, mamba2, falconH1, bamba, graniteHybrid, graniteShared, nemotronH,
 	qwen2Moe, qwen3Moe, mixtral, miniMaxM2, hy3, olmoe, glm4Moe, dots1, flexOlmo, graniteMoe, gptOSS, deepSeek2, deepSeek3, hunyuanMoe, ernieMoe,
-	glm4MoeLite, youtu, mellum, solarOpen, phiMoE, graniteSWA, graniteMoeSWA, exaone,
+	glm4MoeLite, youtu, miniCPM3, mellum, solarOpen, phiMoE, graniteSWA, graniteMoeSWA, exaone,
 	hunyuan, helium, arcee, hyperCLOVAX, iQuestCoder, ernie, internLM3, stableLM, jais2, vaultGemma, apertus, euroBERT,
 	gpt2, gptBigCode, gptNeo, gptJ, gptNeoX, falcon, exaoneMoe,
 }

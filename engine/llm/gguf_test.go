@@ -261,7 +261,7 @@ var noGGUF = map[string]string{
 	"apertus-silu": "Act", "lfm2_moe-plain": "Mixture", "lfm2_moe-sum": "Mixture", "minimax_m2-many": "Act", "qwen3_5_text-deep": "Act", "qwen3_next-gelu": "Act", "nemotron_h-gelu": "Recurrent",
 	"exaone-tied": "Act", "glm4_moe_lite-kinds": "Hidden", "mellum-dense": "mlp.up_proj.weight",
 	"gpt2-relu": "Act", "gpt2-untied": "Act", "gpt_bigcode-two": "Act", "phimoe-wild": "Act", "gpt_bigcode-heads": "KVHeads", "gpt_neox-plain": "QKVBias",
-	"falcon-bias": "post_attention_layernorm.bias", "ministral": "Local", "youtu-plain": "Rope", "youtu-yarn": "QKVBias", "phimoe-scaled": "Rope",
+	"falcon-bias": "post_attention_layernorm.bias", "ministral": "Local", "youtu-plain": "Rope", "youtu-yarn": "QKVBias", "minicpm3-plain": "q_proj", "minicpm3-scaled": "QKVBias", "phimoe-scaled": "Rope",
 	"phimoe": "Mixture", "phimoe-narrow": "Mixture", "phimoe-six": "Mixture", "phimoe-window": "Mixture", // how near two experts may be
 	"gemma4-bias": "Rope", "gemma4-lent": "Rope",
 	"bamba-groups": "Recurrent.Bias true would be read as false", "bamba-long": "Recurrent.Limits",

@@ -118,6 +118,7 @@ func (c Config) allKeys(f family) map[string]any {
 		"multi_query": c.KVHeads == 1, "new_decoder_architecture": c.KVHeads != 1 && c.KVHeads != c.Heads || c.BothNorms, "num_ln_in_parallel_attn": map[bool]int{true: 2, false: 1}[c.BothNorms],
 		"embedding_multiplier": fraction(said.EmbedScale), "residual_multiplier": fraction(said.ResidualScale), "attention_multiplier": fraction(said.Scale),
 		"logit_scale": fraction(said.HeadScale), "logits_scaling": fraction(logits), "query_pre_attn_scalar": math.Round(1 / (said.Scale * said.Scale)),
+		"scale_emb": fraction(said.EmbedScale), "scale_depth": said.ResidualScale * math.Sqrt(float64(c.Layers)), "dim_model_base": math.Round(said.HeadScale * float64(c.Width)),
 		"sliding_window": nil, "use_sliding_window": c.Window > 0, "max_window_layers": 0, "layer_types": kindsOf(said.Local, "sliding_attention", "full_attention"),
 	}
 	kinds := kindsOf(said.Local, "local", "global")

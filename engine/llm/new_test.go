@@ -35,7 +35,7 @@ for name in sorted(n for n in os.listdir(sys.argv[1]) if not n.endswith(".safete
 sys.exit(bad)`
 	dir := t.TempDir()
 	wanted := func(c Config) bool {
-		return c.Recurrent.Kind == "mamba" || c.Mixture.Experts > 0 || c.HeadQKNorm || c.VNorm || c.Learned || c.GroupedQKV
+		return c.Recurrent.Kind == "mamba" || c.Mixture.Experts > 0 || c.Latent.KV > 0 || c.HeadQKNorm || c.VNorm || c.Learned || c.GroupedQKV
 	}
 	eachFamilyOf(t, wanted, func(t *testing.T, folder string, m *Model, expected map[string]tensor.Tensor) {
 		m = New(m.Config)

@@ -16,7 +16,7 @@ var lacks = []struct{ part, types string }{
 	{"attention with a gate or a bias of its own", "afmoe doge dory inkling_text inkling2_text inkling2_loop_text laguna muse_glimmer_text muse_spark_text step3p5"},
 	{"attention to keys that an index chooses", "axk2 deepseek_v32 dots3_note dots3_note_text glm_moe_dsa hy_v4 minimax_m3_vl minimax_m3_vl_text"},
 	{"values of another width than keys", "mimo_v2_flash"},
-	{"latent attention with parts of its own", "deepseek_v4 longcat_flash minicpm3 mistral4"},
+	{"latent attention with parts of its own", "deepseek_v4 longcat_flash mistral4"},
 	{"linear attention of another kind", "bailing_hybrid glm5_next kimi_linear minimax olmo_hybrid"},
 	{"layers with a state of another kind", "falcon_mamba jamba mamba recurrent_gemma rwkv xlstm zamba zamba2"},
 	{"short convolutions of another kind", "lfm3 lfm3_vl"},

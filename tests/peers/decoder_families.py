@@ -378,6 +378,11 @@ MODELS = {
     "youtu": ("Youtu", LATENT),
     "youtu-plain": ("Youtu", LATENT | dict(q_lora_rank=None, tie_word_embeddings=False, rope_interleave=False, num_hidden_layers=3)),
     "youtu-yarn": ("Youtu", LATENT | dict(rope_parameters=DEEP_YARN, kv_lora_rank=6, v_head_dim=8, attention_bias=True)),
+    "minicpm3": ("MiniCPM3", LATENT | dict(v_head_dim=None, max_position_embeddings=256, rope_parameters={
+        "rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 256, "short_factor": [1.0, 1.1], "long_factor": [1.2, 1.7]})),
+    "minicpm3-plain": ("MiniCPM3", LATENT | dict(q_lora_rank=None, tie_word_embeddings=False, scale_emb=1, scale_depth=None, dim_model_base=None, num_hidden_layers=3)),
+    "minicpm3-scaled": ("MiniCPM3", LATENT | dict(attention_bias=True, mlp_bias=True, scale_emb=2, dim_model_base=8, kv_lora_rank=6, rope_parameters={
+        "rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 16, "short_factor": [1.0, 1.3], "long_factor": [1.5, 2.0]})),
     "glm4_moe_lite": ("Glm4MoeLite", LATENT | DEEP | dict(num_experts_per_tok=6)),
     "glm4_moe_lite-kinds": ("Glm4MoeLite", LATENT | DEEP | dict(num_hidden_layers=4, mlp_layer_types=["sparse", "dense", "sparse", "dense"], q_lora_rank=None, n_group=3, topk_group=2)),
     "glm4_moe_lite-all": ("Glm4MoeLite", LATENT | DEEP | dict(mlp_layer_types=["sparse", "sparse"], num_experts_per_tok=4, n_shared_experts=2, norm_topk_prob=False,

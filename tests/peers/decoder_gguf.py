@@ -1,8 +1,9 @@
 """Writes engine/llm/testdata/gguf: small decoders as llama.cpp's own converter and quantiser write them, and what they compute.
 
-    pip install llama-cpp-python --no-binary :all:      (its source has convert_hf_to_gguf.py under vendor/llama.cpp; where a processor has
-        AMX, products with codes of 0.3.36 end in a fault: CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON")
-    python tests/peers/decoder_gguf.py write LLAMA_CPP  # the fixtures; LLAMA_CPP is the folder vendor/llama.cpp
+    pip download llama-cpp-python --no-binary :all: --no-deps    # unpacked, its vendor/llama.cpp has the converter, conversion, and gguf-py
+    pip install llama-cpp-python --no-binary :all:      (to quantise and check; where a processor has AMX, products with codes of 0.3.36 end
+        in a fault: CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON")
+    python tests/peers/decoder_gguf.py write LLAMA_CPP [NAME...]    # the fixtures; LLAMA_CPP is the folder vendor/llama.cpp, NAME one of NAMES
     python tests/peers/decoder_gguf.py check FILE...    # files that the Go test TestLlamaCppReads wrote, and expected.safetensors beside
     python tests/peers/decoder_gguf.py mixtures FOLDER [OUT]    # files that TestMixturesOfTypes wrote; OUT is mixtures.json, to be made
 
@@ -35,7 +36,7 @@ NAMES = ["llama-2", "llama-3", "llama-bias", "llama-yarn", "mistral-wide", "qwen
          "mamba2", "granitemoe", "granitemoeshared", "granitemoehybrid", "nemotron_h-experts", "glm4_moe", "dots1", "hunyuan_v1_moe",
          "ernie4_5_moe", "apertus", "lfm2_moe", "minimax_m2", "hy_v3-some", "mellum", "solar_open", "glm4_moe_lite", "exaone-3",
          "gpt2", "gpt_bigcode", "gpt_neox", "falcon", "falcon-norms", "olmo", "olmo-clip", "exaone_moe", "glm-narrow", "internlm3-linear", "iquestcoder",
-         "phimoe-bias", "youtu", "granite_swa", "granitemoe_swa", "granitemoe_swa-alone", "bamba", "gemma4", "gemma4-experts", "gemma4-same"]
+         "phimoe-bias", "youtu", "minicpm3", "granite_swa", "granitemoe_swa", "granitemoe_swa-alone", "bamba", "gemma4", "gemma4-experts", "gemma4-same"]
 TEXTS = ["Hello, world!", "  two  blanks and\na line\n\n\n", "Zürich 名古屋 🙂🙃", "it's 12345 o'clock", "def f(x):\n\treturn x**2", "", " ", "ẞß ﬁ"]
 
 
@@ -332,6 +333,8 @@ if __name__ == "__main__":
         mixtures(*sys.argv[2:])
     else:
         os.makedirs(OUT, exist_ok=True)
+        llama_cpp, wanted = pathlib.Path(sys.argv[2]), sys.argv[3:]
         for step in (families, wrapped, encoders, quantised, words):
-            if len(sys.argv) < 4 or step.__name__ in sys.argv[3:]:
-                step(pathlib.Path(sys.argv[2]))
+            if not wanted or step.__name__ in wanted:
+                step(llama_cpp)
+        families(llama_cpp, [name for name in wanted if name in NAMES])

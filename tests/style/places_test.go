@@ -9,12 +9,6 @@ import (
 	"testing"
 )
 
-// elsewhere are commands without a session in magics/testdata, with the tests that run them.
-var elsewhere = map[string]string{
-	"plot":  "repl/mcs/plot_test.go: what it shows depends on the terminal",
-	"store": "magics/store_test.go: it writes into the user's folder",
-}
-
 // textOf joins the files that a pattern names, seen from the root.
 func textOf(t *testing.T, patterns ...string) string {
 	var b strings.Builder
@@ -42,8 +36,8 @@ func submatches(text, expression string) (list []string) {
 	return list
 }
 
-// TestPlaces: a backend, a command and a vector function are in all the places that CONTRIBUTING.md lists.
-// Package ir has the same of an op, llm of a family of models, lora of a kind of adapter.
+// TestPlaces: a backend and a vector function are in all the places that CONTRIBUTING.md lists. Package ir
+// has the same of an op, llm of a family of models, lora of a kind of adapter, magics of a command.
 func TestPlaces(t *testing.T) {
 	exists := func(what, path string) {
 		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(path))); err != nil {
@@ -65,17 +59,6 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 
-	manual, sessions := textOf(t, "docs/magics.md"), textOf(t, "magics/testdata/*.mcs")
-	commands := submatches(textOf(t, "magics/*.go"), `Name: "(\w+)", Family:`)
-	for _, name := range commands {
-		if !strings.Contains(manual, "### %"+name+"\n") {
-			t.Errorf("docs/magics.md has no %%%s: go generate ./magics", name)
-		}
-		if shown := strings.Contains(sessions, "%"+name); shown == (elsewhere[name] != "") {
-			t.Errorf("%%%s: a session in magics/testdata shows it: %v, and what is said of it elsewhere is %q", name, shown, elsewhere[name])
-		}
-	}
-
 	const vec = "engine/internal/backend/cpu/vec/"
 	ids, _, _ := strings.Cut(textOf(t, vec+"vec.go"), "\n)")
 	functions := submatches(ids, `(?m)^	([A-Z]\w*)(?: ID = iota)?(?: //.*)?$`)
@@ -87,7 +70,7 @@ func TestPlaces(t *testing.T) {
 			}
 		}
 	}
-	if len(backends) < 4 || len(commands) < 25 || len(functions) < 30 {
-		t.Errorf("found %d backends, %d commands and %d vector functions, want all", len(backends), len(commands), len(functions))
+	if len(backends) < 4 || len(functions) < 30 {
+		t.Errorf("found %d backends and %d vector functions, want all", len(backends), len(functions))
 	}
 }

@@ -197,10 +197,11 @@ func (m *Model) tells(name string) bool {
 func (m *Model) latent(k map[string]any) int {
 	short, turning := m.count(k, "kv_lora_rank", int(m.number(m.own("attention.kv_lora_rank"), 0))), int(m.number(m.own("rope.dimension_count"), 0))
 	k["kv_lora_rank"], k["q_lora_rank"], k["qk_rope_head_dim"], k["num_key_value_heads"] = short, nil, turning, m.heads
-	k["qk_nope_head_dim"] = m.number(m.own("attention.key_length_mla"), 0) - float64(turning)
-	k["v_head_dim"] = m.number(m.own("attention.value_length_mla"), 0)
-	if !m.file.Has(m.own("attention.key_length_mla")) {
-		m.fail(m.own("attention.key_length_mla"), "is not there, as in files of before 2025-04: convert the folder anew")
+	key, value := m.own("attention.key_length"+m.family.ofHeads()), m.own("attention.value_length"+m.family.ofHeads())
+	k["qk_nope_head_dim"] = m.number(key, 0) - float64(turning)
+	k["v_head_dim"] = m.number(value, float64(m.count(k, "hidden_size", 0)/m.heads))
+	if !m.file.Has(key) {
+		m.fail(key, "is not there, as in files of before 2025-04: convert the folder anew")
 	}
 	if k["topk_method"] = "greedy"; m.number(m.own("expert_group_count"), 0) > 1 {
 		k["topk_method"] = "group_limited_greedy"

@@ -98,6 +98,14 @@ func (f Family) listed(name string) (List, bool) {
 	return f.Lists[i], true
 }
 
+// ofHeads is the end of the keys of the heads' own lengths in files whose heads share the short vector.
+func (f Family) ofHeads() string {
+	if f.Changes == nil {
+		return ""
+	}
+	return "_mla"
+}
+
 // Families are those that are known.
 type Families []Family
 

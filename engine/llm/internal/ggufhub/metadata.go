@@ -140,15 +140,17 @@ func (f *folder) heads() {
 	f.number("attention.head_count_kv", float64(kvHeads))
 	f.number("attention.key_length", head)
 	f.number("attention.value_length", head)
-	if short := f.setting("kv_lora_rank"); short > 0 { // the file's heads share the short vector
+	if short := f.setting("kv_lora_rank"); short > 0 {
 		head = f.setting("qk_rope_head_dim")
-		for key, x := range map[string]float64{
-			"head_count_kv": 1, "key_length": short + head, "value_length": short,
-			"key_length_mla": f.setting("qk_nope_head_dim") + head, "value_length_mla": f.setting("v_head_dim"),
-		} {
-			f.number("attention."+key, x)
+		end := f.family.ofHeads()
+		if end != "" {
+			f.number("attention.head_count_kv", 1)
+			f.number("attention.key_length", short+head)
+			f.number("attention.value_length", short)
 		}
-		if !f.experts {
+		f.number("attention.key_length"+end, f.setting("qk_nope_head_dim")+head)
+		f.number("attention.value_length"+end, f.setting("v_head_dim"))
+		if end != "" && !f.experts {
 			f.number("expert_shared_count", 0) // which llama.cpp asks for all the same
 		}
 	}
