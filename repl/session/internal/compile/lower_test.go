@@ -1,4 +1,4 @@
-package lower
+package compile
 
 import (
 	"bytes"
@@ -11,16 +11,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A testEnv is a session that has one package with some declarations.
+// A testEnv is a session that has one package with some declarations, for package lower: its tests are here, where
+// the types of the standard library are linked anyway.
 type testEnv struct {
 	keys []types.Type
 }
 
 func (e *testEnv) Name(o types.Object) string {
-	if o.Parent() != nil && o.Pkg() != nil && o.Parent() == o.Pkg().Scope() && o.Pkg().Path() == CellsPath {
+	if o.Parent() != nil && o.Pkg() != nil && o.Parent() == o.Pkg().Scope() && o.Pkg().Path() == lower.CellsPath {
 		return o.Name()
 	}
 	return ""
@@ -29,8 +31,8 @@ func (e *testEnv) Package(path string) string { return strings.ReplaceAll(path, 
 func (e *testEnv) Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error) {
 	return fmt.Sprintf("%s__of_%s", generic.Name(), args[0]), nil
 }
-func (e *testEnv) Mark(Mark) int { return 1 }
-func (e *testEnv) Slot(slot int) {}
+func (e *testEnv) Mark(lower.Mark) int { return 1 }
+func (e *testEnv) Slot(slot int)       {}
 func (e *testEnv) LocalType(o *types.TypeName, declare func(string) ast.Decl) string {
 	return o.Name() + "__local"
 }
@@ -77,11 +79,11 @@ func lowered(t *testing.T, params, body string) string {
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{}}
 	conf := types.Config{Importer: stdlib.Importer()}
-	if _, err := conf.Check(CellsPath, fset, []*ast.File{file}, info); err != nil {
+	if _, err := conf.Check(lower.CellsPath, fset, []*ast.File{file}, info); err != nil {
 		t.Fatal(err)
 	}
 	d := file.Decls[len(file.Decls)-1].(*ast.FuncDecl)
-	out, err := New(&testEnv{}, info).Func(d, "f", "f", FirstSlot, Version{})
+	out, err := lower.New(&testEnv{}, info).Func(d, "f", "f", lower.FirstSlot, lower.Version{})
 	if err != nil {
 		return "refused: " + err.Error()
 	}
@@ -92,7 +94,7 @@ func lowered(t *testing.T, params, body string) string {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(b.String()), " ")
-		if !strings.HasPrefix(text, "if "+StopVar) && !strings.HasPrefix(text, "__mark") {
+		if !strings.HasPrefix(text, "if "+lower.StopVar) && !strings.HasPrefix(text, "__mark") {
 			lines = append(lines, text)
 		}
 	}
