@@ -54,8 +54,8 @@ func (*testEnv) Plain() bool                    { return false }
 func (e *testEnv) TypeName(t types.Type) string { return t.String() }
 
 const testDecls = `package mcs
-import ("errors"; "fmt"; "io"; "encoding/json"; "container/list")
-var _, _, _, _, _ = errors.New, fmt.Print, io.EOF, json.Marshal, list.New
+import ("errors"; "fmt"; "io"; "encoding/json"; "container/list"; "strings")
+var _, _, _, _, _, _ = errors.New, fmt.Print, io.EOF, json.Marshal, list.New, strings.Join
 type F float64
 func (F) Area() int { return 1 }
 func (*F) Set(int) {}
@@ -120,6 +120,7 @@ func TestLower(t *testing.T) {
 		{"and a pointer with the type of what it points to", "b []byte, f F", "json.Unmarshal(b, &f)", "encoding_json.Unmarshal(b, __rt.Box(1, &f))"},
 		{"a slice that may double asks for memory", "xs []int", "xs = append(xs, xs...)", "xs = append(xs, xs...)\nif len(xs) > 2097152 { __rt.Grown() }"},
 		{"but not behind each element", "xs []int", "xs = append(xs, 1)", "xs = append(xs, 1)"},
+		{"so does a buffer that writes itself", "b *strings.Builder", "b.WriteString(b.String())", "var __tmp1 string\n__tmp1 = b.String()\nb.WriteString(__tmp1)\nif b.Len() > 16777216 { __rt.Grown() }"},
 		{"what is dynamic has the newest of its type", "b []byte, x any", "json.Unmarshal(b, x)", "encoding_json.Unmarshal(b, __rt.Open(x))"},
 		{"a container gets the box", "l *list.List, f F", "l.PushBack(f)", "l.PushBack(__rt.Box(1, f))"},
 		{"a key is converted", "m map[any]int, f F", "m[f] = 1; delete(m, f)", "m[__rt.Box(1, f)] = 1\ndelete(m, __rt.Box(1, f))"},
