@@ -11,7 +11,8 @@ import (
 )
 
 // Convolutions of images that are read in several blocks, of sums in several pieces, and of windows that move
-// by rows but within a row by elements, agree with the reference, and have the same bits with any number of threads.
+// by rows but within a row by elements, agree with the reference, and have the same bits with any number of
+// threads.
 func TestConvBlocks(t *testing.T) {
 	for _, c := range []struct {
 		x       []int // images, channels, axes

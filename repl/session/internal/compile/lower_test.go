@@ -15,8 +15,8 @@ import (
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A testEnv is a session that has one package with some declarations, for package lower: its tests are here, where
-// the types of the standard library are linked anyway.
+// A testEnv is a session that has one package with some declarations, for package lower: its tests are here,
+// where the types of the standard library are linked anyway.
 type testEnv struct {
 	keys []types.Type
 }
