@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -48,32 +49,33 @@ func TestWatch(t *testing.T) {
 		"the wire":     {nil, errors.New("a cable"), "a cable", "NCCL 2.28.9: a cable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := &told{ended: make(chan struct{}), said: make(chan string, 1)}
-			f := &frail{err: c.own, broke: make(chan error, 1)}
-			g := &Group{link: l, near: &near{link: f, closed: make(chan struct{})}, text: "NCCL 2.28.9"}
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				g.watch(g.near)
-			}()
-			if c.failed != nil {
-				l.err = c.failed
-				close(l.ended)
-			}
-			select {
-			case <-done:
-			case <-time.After(time.Minute):
-				t.Fatal("it watches on")
-			}
-			close(f.broke)
-			if err := <-f.broke; (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("broken by %v, want %q", err, c.want)
-			}
-			close(l.said)
-			if said := <-l.said; said != c.said {
-				t.Errorf("said %q, want %q", said, c.said)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				l := &told{ended: make(chan struct{}), said: make(chan string, 1)}
+				f := &frail{err: c.own, broke: make(chan error, 1)}
+				g := &Group{link: l, near: &near{link: f, closed: make(chan struct{})}, text: "NCCL 2.28.9"}
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					g.watch(g.near)
+				}()
+				if c.failed != nil {
+					l.err = c.failed
+					close(l.ended)
+				}
+				select {
+				case <-done:
+				case <-time.After(time.Minute):
+					t.Fatal("it watches on")
+				}
+				close(f.broke)
+				if err := <-f.broke; (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("broken by %v, want %q", err, c.want)
+				}
+				close(l.said)
+				if said := <-l.said; said != c.said {
+					t.Errorf("said %q, want %q", said, c.said)
+				}
+			})
 		})
 	}
 }

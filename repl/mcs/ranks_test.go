@@ -80,6 +80,7 @@ func started(t *testing.T, launcher mpiexec.Launcher, dir string, args ...string
 
 // A job that mpiexec starts writes what one process writes, bit for bit, and goes on with another number.
 func TestTrainUnderMpiexec(t *testing.T) {
+	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	want := alone(t, dir, 12)
@@ -118,6 +119,7 @@ func TestTrainUnderMpiexec(t *testing.T) {
 // What one rank has otherwise is named, once, before the first step. Without -long one launcher tries all,
 // the others the first.
 func TestRanksRefused(t *testing.T) {
+	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	other := filepath.Join(t.TempDir(), "other") // version
@@ -193,6 +195,7 @@ func rank1(t *testing.T, dir, output string, lines int, out *bytes.Buffer) int {
 // from its checkpoint, with the bits of one that nobody has killed. Without -long that is so with one
 // launcher.
 func TestRanksKilled(t *testing.T) {
+	t.Parallel()
 	launchers := mpiexec.All(t)
 	if !long.Tests() {
 		launchers = launchers[len(launchers)-1:] // Open MPI's, if it is there: it names the rank that was killed
@@ -245,6 +248,7 @@ func TestRanksKilled(t *testing.T) {
 
 // SIGTERM to the launcher, or to one rank, saves one checkpoint and ends all.
 func TestRanksStopped(t *testing.T) {
+	t.Parallel()
 	launchers := mpiexec.All(t)
 	dir := sharedFiles(t)
 	for _, launcher := range launchers {

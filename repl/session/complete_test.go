@@ -198,6 +198,7 @@ func TestCompletions(t *testing.T) {
 		{"func f() Level { return |", "level", "Low High", ""},
 		{"func f() (string, Level) { return title, |", "level", "", ""},
 		{"func() Level { return |", "level", "Low High", ""},
+		{"func f() { return lev|", "=level", "", ""}, // of a function without results
 		// cases
 		{"switch level {\ncase |", "level High Low Middle", "", ""},
 		{"switch level {\ncase Low:\ncase |", "", "High Middle", ""},

@@ -29,6 +29,7 @@ func write(c *chromium.Browser, text string) {
 // TestPage is a visit to the page in a browser: it runs under its own policy, keys are those of Jupyter, what
 // cells do is shown, and it is as wide as a phone or a projector.
 func TestPage(t *testing.T) {
+	t.Parallel() // most of the time it waits for the browser
 	c := browse(t)
 	path := filepath.Join(t.TempDir(), "a.ipynb")
 	err := os.WriteFile(path, []byte(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [

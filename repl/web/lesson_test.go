@@ -56,6 +56,7 @@ func teach(t *testing.T, dir string) (address string, end func()) {
 // TestLesson is a course on the page: an answer is checked and saved where it ran, another lesson takes the
 // place of the first, and who comes back finds the cells before them run.
 func TestLesson(t *testing.T) {
+	t.Parallel() // most of the time it waits for the browser
 	c := browse(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../lesson/testdata/course")); err != nil {

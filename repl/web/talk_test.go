@@ -211,6 +211,7 @@ func TestReplayRefused(t *testing.T) {
 // A talk in a browser: keys move it, the speaker's page has notes and the next cell, and moves with it; the
 // type is as large as it fits, on a projector and on a phone.
 func TestTalkPage(t *testing.T) {
+	t.Parallel() // most of the time it waits for the browser
 	c := chromium.Start(t)
 	b := present(t, talkText, false, nil)
 	now := `document.getElementById("now").innerText`

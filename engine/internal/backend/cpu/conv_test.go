@@ -10,27 +10,30 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Convolutions of images that are read in several blocks, and of sums in several pieces, agree with the
-// reference, and have the same bits with any number of threads.
+// Convolutions of images that are read in several blocks, of sums in several pieces, and of windows that move
+// by rows but within a row by elements, agree with the reference, and have the same bits with any number of
+// threads.
 func TestConvBlocks(t *testing.T) {
 	for _, c := range []struct {
 		x       []int // images, channels, axes
 		results int
-		window  ir.Window
+		windows []ir.Window // of the axes, the last of all that follow
 	}{
-		{[]int{1, 96, 50, 50}, 5, ir.Window{Kernel: 3, Stride: 1, Before: 1, After: 1, Dilation: 1}},
-		{[]int{1, 80, 61, 47}, 6, ir.Window{Kernel: 3, Stride: 2, Before: 0, After: 1, Dilation: 2}},
-		{[]int{7, 256, 9, 9}, 9, ir.Window{Kernel: 2, Stride: 3, Dilation: 1}},
-		{[]int{1, 40, 20, 17, 16}, 4, ir.Window{Kernel: 2, Stride: 1, Before: 1, Dilation: 1}},
-		{[]int{2, 70, 3000}, 4, ir.Window{Kernel: 5, Stride: 2, Before: 2, After: 2, Dilation: 1}},
+		{[]int{1, 96, 50, 50}, 5, []ir.Window{{Kernel: 3, Stride: 1, Before: 1, After: 1, Dilation: 1}}},
+		{[]int{1, 80, 61, 47}, 6, []ir.Window{{Kernel: 3, Stride: 2, Before: 0, After: 1, Dilation: 2}}},
+		{[]int{7, 256, 9, 9}, 9, []ir.Window{{Kernel: 2, Stride: 3, Dilation: 1}}},
+		{[]int{1, 40, 20, 17, 16}, 4, []ir.Window{{Kernel: 2, Stride: 1, Before: 1, Dilation: 1}}},
+		{[]int{2, 70, 3000}, 4, []ir.Window{{Kernel: 5, Stride: 2, Before: 2, After: 2, Dilation: 1}}},
+		{[]int{2, 2, 9, 10}, 2, []ir.Window{{Kernel: 3, Stride: 2, Before: 1, After: 1, Dilation: 1}, {Kernel: 3, Stride: 1, Before: 1, After: 1, Dilation: 1}}},
 	} {
 		y, k := []int{c.x[0], c.results}, []int{c.results, c.x[1]}
 		var windows []ir.Window
-		for _, n := range c.x[2:] {
-			windows, k, y = append(windows, c.window), append(k, c.window.Kernel), append(y, c.window.Count(n))
+		for i, n := range c.x[2:] {
+			w := c.windows[min(i, len(c.windows)-1)]
+			windows, k, y = append(windows, w), append(k, w.Kernel), append(y, w.Count(n))
 		}
 		for _, op := range []ir.Op{ir.Conv, ir.ConvTranspose, ir.ConvWeight} {
-			t.Run(fmt.Sprint(op, c.x, c.window), func(t *testing.T) {
+			t.Run(fmt.Sprint(op, c.x, c.windows), func(t *testing.T) {
 				b := newBuilder(backend.Single, 1)
 				in := backend.Inst{Op: op, Attr: ir.Attr{Ints: ir.Ints(windows), Index: 1}, DType: dtype.F32}
 				shapes := map[ir.Op][][]int{ir.Conv: {y, c.x, k}, ir.ConvTranspose: {c.x, y, k}, ir.ConvWeight: {k, c.x, y}}[op]

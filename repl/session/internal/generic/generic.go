@@ -1,7 +1,7 @@
 // Package generic has the source of the standard library's generic functions, for cells: a session makes an
 // instance for each list of type arguments from it (compiled packages have no generic functions to call). The
-// packages below it are ordinary Go, kept simple because they are interpreted; their tests compare them with
-// the standard library.
+// packages below it are ordinary Go, kept simple because they are interpreted; the tests here, of one
+// program, compare them with the standard library.
 package generic
 
 import "embed"

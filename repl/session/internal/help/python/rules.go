@@ -168,17 +168,17 @@ func (t *translator) matchesCallee(p, n *node, b *binding) bool {
 		return t.matches(p, n, b)
 	}
 	module, name := cutLast(want)
-	if have == "" || t.typeOf(root(n).text) != nil {
+	mod, last := cutLast(have)
+	if elsewhere.Fold(last) != elsewhere.Fold(name) || t.typeOf(root(n).text) != nil {
 		return false
 	}
 	if !elsewhere.Known(module) && !slices.Contains([]string{"optim", "data", "hub"}, module) {
 		return want == have
 	}
-	mod, last := cutLast(have)
 	if mod == "" {
 		mod = imported(last)
 	}
-	return mod != "" && elsewhere.Fold(last) == elsewhere.Fold(name) && elsewhere.Module(mod) == elsewhere.Module(module)
+	return mod != "" && elsewhere.Module(mod) == elsewhere.Module(module)
 }
 
 func root(n *node) *node {

@@ -1,10 +1,12 @@
-package iter
+package generic
 
 import (
 	"fmt"
 	"iter"
 	"slices"
 	"testing"
+
+	ouriter "github.com/mcs-notebook/mcs/repl/session/internal/generic/iter"
 )
 
 // drive asks a pulled sequence for more values than it has, or stops it before the call with that number.
@@ -39,7 +41,7 @@ func TestPull(t *testing.T) {
 				continue // stop itself panics, as it does in the standard library
 			}
 			wantNext, wantStop := iter.Pull(seq)
-			gotNext, gotStop := Pull(seq)
+			gotNext, gotStop := ouriter.Pull(seq)
 			want, got := drive(wantNext, wantStop, stopAt), drive(gotNext, gotStop, stopAt)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, stopped at %d: got %q, want %q", name, stopAt, got, want)

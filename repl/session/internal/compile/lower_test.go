@@ -1,4 +1,4 @@
-package lower
+package compile
 
 import (
 	"bytes"
@@ -11,16 +11,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/stdlib"
 )
 
-// A testEnv is a session that has one package with some declarations.
+// A testEnv is a session that has one package with some declarations, for package lower: its tests are here,
+// where the types of the standard library are linked anyway.
 type testEnv struct {
 	keys []types.Type
 }
 
 func (e *testEnv) Name(o types.Object) string {
-	if o.Parent() != nil && o.Pkg() != nil && o.Parent() == o.Pkg().Scope() && o.Pkg().Path() == CellsPath {
+	if o.Parent() != nil && o.Pkg() != nil && o.Parent() == o.Pkg().Scope() && o.Pkg().Path() == lower.CellsPath {
 		return o.Name()
 	}
 	return ""
@@ -29,8 +31,8 @@ func (e *testEnv) Package(path string) string { return strings.ReplaceAll(path, 
 func (e *testEnv) Instance(generic types.Object, args []types.Type, pos token.Pos) (string, error) {
 	return fmt.Sprintf("%s__of_%s", generic.Name(), args[0]), nil
 }
-func (e *testEnv) Mark(Mark) int { return 1 }
-func (e *testEnv) Slot(slot int) {}
+func (e *testEnv) Mark(lower.Mark) int { return 1 }
+func (e *testEnv) Slot(slot int)       {}
 func (e *testEnv) LocalType(o *types.TypeName, declare func(string) ast.Decl) string {
 	return o.Name() + "__local"
 }
@@ -52,8 +54,8 @@ func (*testEnv) Plain() bool                    { return false }
 func (e *testEnv) TypeName(t types.Type) string { return t.String() }
 
 const testDecls = `package mcs
-import ("errors"; "fmt"; "io"; "encoding/json"; "container/list")
-var _, _, _, _, _ = errors.New, fmt.Print, io.EOF, json.Marshal, list.New
+import ("errors"; "fmt"; "io"; "encoding/json"; "container/list"; "strings")
+var _, _, _, _, _, _ = errors.New, fmt.Print, io.EOF, json.Marshal, list.New, strings.Join
 type F float64
 func (F) Area() int { return 1 }
 func (*F) Set(int) {}
@@ -77,11 +79,11 @@ func lowered(t *testing.T, params, body string) string {
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{}}
 	conf := types.Config{Importer: stdlib.Importer()}
-	if _, err := conf.Check(CellsPath, fset, []*ast.File{file}, info); err != nil {
+	if _, err := conf.Check(lower.CellsPath, fset, []*ast.File{file}, info); err != nil {
 		t.Fatal(err)
 	}
 	d := file.Decls[len(file.Decls)-1].(*ast.FuncDecl)
-	out, err := New(&testEnv{}, info).Func(d, "f", "f", FirstSlot, Version{})
+	out, err := lower.New(&testEnv{}, info).Func(d, "f", "f", lower.FirstSlot, lower.Version{})
 	if err != nil {
 		return "refused: " + err.Error()
 	}
@@ -92,7 +94,7 @@ func lowered(t *testing.T, params, body string) string {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(b.String()), " ")
-		if !strings.HasPrefix(text, "if "+StopVar) && !strings.HasPrefix(text, "__mark") {
+		if !strings.HasPrefix(text, "if "+lower.StopVar) && !strings.HasPrefix(text, "__mark") {
 			lines = append(lines, text)
 		}
 	}
@@ -118,6 +120,7 @@ func TestLower(t *testing.T) {
 		{"and a pointer with the type of what it points to", "b []byte, f F", "json.Unmarshal(b, &f)", "encoding_json.Unmarshal(b, __rt.Box(1, &f))"},
 		{"a slice that may double asks for memory", "xs []int", "xs = append(xs, xs...)", "xs = append(xs, xs...)\nif len(xs) > 2097152 { __rt.Grown() }"},
 		{"but not behind each element", "xs []int", "xs = append(xs, 1)", "xs = append(xs, 1)"},
+		{"so does a buffer that writes itself", "b *strings.Builder", "b.WriteString(b.String())", "var __tmp1 string\n__tmp1 = b.String()\nb.WriteString(__tmp1)\nif b.Len() > 16777216 { __rt.Grown() }"},
 		{"what is dynamic has the newest of its type", "b []byte, x any", "json.Unmarshal(b, x)", "encoding_json.Unmarshal(b, __rt.Open(x))"},
 		{"a container gets the box", "l *list.List, f F", "l.PushBack(f)", "l.PushBack(__rt.Box(1, f))"},
 		{"a key is converted", "m map[any]int, f F", "m[f] = 1; delete(m, f)", "m[__rt.Box(1, f)] = 1\ndelete(m, __rt.Box(1, f))"},

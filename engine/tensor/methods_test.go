@@ -1,16 +1,17 @@
-package methods
+package tensor_test
 
 import (
 	"reflect"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/engine/tensor/methods"
 )
 
 // Every method is in exactly one group: a new one has to be put where people will look for it.
 func TestEveryMethodHasAGroup(t *testing.T) {
 	groups := map[string][]string{}
-	for _, g := range Groups {
+	for _, g := range methods.Groups {
 		for _, name := range g.Names {
 			groups[name] = append(groups[name], g.Title)
 		}

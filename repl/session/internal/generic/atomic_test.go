@@ -1,8 +1,10 @@
-package atomic
+package generic
 
 import (
 	"sync/atomic"
 	"testing"
+
+	ouratomic "github.com/mcs-notebook/mcs/repl/session/internal/generic/sync/atomic"
 )
 
 // A pointer does what the standard library's does.
@@ -14,7 +16,7 @@ func TestPointer(t *testing.T) {
 		Swap(*int) *int
 		CompareAndSwap(old, new *int) bool
 	}
-	for _, p := range []pointer{new(Pointer[int]), new(atomic.Pointer[int])} {
+	for _, p := range []pointer{new(ouratomic.Pointer[int]), new(atomic.Pointer[int])} {
 		steps := []bool{p.Load() == nil, !p.CompareAndSwap(a, b), p.CompareAndSwap(nil, a), p.Load() == a, !p.CompareAndSwap(nil, b),
 			p.CompareAndSwap(a, b), p.Swap(a) == b, p.Swap(nil) == a, p.Load() == nil, p.CompareAndSwap(nil, b), p.Load() == b}
 		for i, ok := range steps {
