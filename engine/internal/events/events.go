@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/shared"
 )
 
 // A Launch is one kernel that the engine gave to a device.
@@ -176,8 +177,11 @@ func (t Transfer) Done() {
 }
 
 // Given tells that a node has got a value now without being computed itself: data, or what was computed for
-// another node. Whoever asks later when that was learns it; see [Record.By].
-func Given(n *ir.Node) { n.Noted.Store(max(1, turns.Load())) }
+// another node. Whoever asks later when that was learns it; see [Record.By]. No other goroutine has the node.
+func Given(n *ir.Node) { shared.First(&n.Noted, max(1, turns.Load())) }
+
+// Changed is Given of a node that others may have, whose value was changed where it lies.
+func Changed(n *ir.Node) { n.Noted.Store(max(1, turns.Load())) }
 
 // Copied tells of a copy that took no time that is worth to be looked at. It came after what the records were
 // told of last.

@@ -161,8 +161,8 @@ type frame struct {
 // makes a deep graph.
 func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 	w.push(root)
-	for len(w.stack) > 0 {
-		if len(w.g.Nodes)%lookEvery == 0 && ctx.Err() != nil {
+	for steps := 0; len(w.stack) > 0; steps++ {
+		if steps%lookEvery == 0 && ctx.Err() != nil {
 			return false
 		}
 		f := &w.stack[len(w.stack)-1]
@@ -178,7 +178,7 @@ func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 	return true
 }
 
-// lookEvery is how many nodes lie between two looks at the context.
+// lookEvery is how many steps lie between two looks at the context.
 const lookEvery = 1 << 10
 
 func (w *walker) push(n *Node) {

@@ -58,15 +58,18 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	return c, nil
 }
 
-// Run runs the plan; only one goroutine at a time may call it. nodes has the node that holds each leaf which
-// a result replaces, and nil for the other leaves; keep says for each output which leaf it replaces, or -1.
-// The value of an output that lies in the memory of that leaf is the leaf's own Data.
-func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
-	records := events.Of(ctx)
-	in := &c.in
-	in.records, in.asked = records, records.Now()
-	in.leaves, in.consts, in.nodes, in.keep = leaves, consts, nodes, keep
+// Bind says where each Run finds its leaves and numbers. nodes has the node that holds each leaf which a
+// result replaces, and nil for the other leaves; keep says for each output which leaf it replaces, or -1. The
+// value of an output that lies in the memory of that leaf is the leaf's own Data.
+func (c *Captured) Bind(leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int) {
+	c.in.leaves, c.in.consts, c.in.nodes, c.in.keep = leaves, consts, nodes, keep
+}
+
+// Run runs the plan; only one goroutine at a time may call it.
+func (c *Captured) Run(ctx context.Context, result func(i int, d *ir.Data)) error {
+	c.in.records = events.Of(ctx)
+	c.in.asked = c.in.records.Now()
 	reused := c.reused
 	c.reused = true
-	return c.plan.execute(ctx, in, reused, result)
+	return c.plan.execute(ctx, &c.in, reused, result)
 }

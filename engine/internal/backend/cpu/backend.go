@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -308,9 +309,10 @@ func (b *Backend) turn(ctx context.Context, p *loaded, t *backend.Table, times [
 }
 
 func (l *launch) run(c *backend.Launch, t *backend.Table) {
-	l.bufs, l.scalars = l.bufs[:0], l.scalars[:0]
-	for _, p := range c.Bufs {
-		l.bufs = append(l.bufs, t.Bufs[p.Index].(*buffer).bytes[p.Offset:])
+	bufs := slices.Grow(l.bufs[:0], len(c.Bufs))[:len(c.Bufs)]
+	l.bufs, l.scalars = bufs, l.scalars[:0]
+	for i, p := range c.Bufs {
+		bufs[i] = t.Bufs[p.Index].(*buffer).bytes[p.Offset:]
 	}
 	for _, n := range c.Scalars {
 		l.scalars = append(l.scalars, t.Scalar(n))
