@@ -201,7 +201,7 @@ func (s *stage) forget(giveBack bool) {
 
 // differs says what another trace's stage does differently, or "".
 func (s *stage) differs(other *stage) string {
-	if s.plan.Key != other.plan.Key || len(s.leaves) != len(other.leaves) {
+	if !s.plan.Same(other.plan) || len(s.leaves) != len(other.leaves) {
 		return "builds another graph"
 	}
 	for i, f := range s.numbers {

@@ -128,24 +128,24 @@ func (rs *Records) Ran(run *Run) {
 }
 
 // Computed tells that nodes were computed, whether or not they have their values now: those of a graph
-// without its leaves, LeafOf of [ir.Graph], or all of them where leafOf is nil.
-func (rs *Records) Computed(nodes []*ir.Node, leafOf []int32) {
+// without its leaves, which have the same order.
+func (rs *Records) Computed(nodes, leaves []*ir.Node) {
 	if rs.have(Nodes) {
 		for _, r := range rs.list {
 			if r.with&Nodes != 0 {
-				r.computed(nodes, leafOf)
+				r.computed(nodes, leaves)
 			}
 		}
 	}
 	now, all := max(1, turns.Load()), noting.Load() > 0
-	for i, n := range nodes {
-		if !leaf(leafOf, i) && (all || n.Value() == nil) { // a value says by itself that there was a computation
+	for _, n := range nodes {
+		if len(leaves) > 0 && leaves[0] == n {
+			leaves = leaves[1:]
+		} else if all || n.Value() == nil { // a value says by itself that there was a computation
 			n.Computed.Store(now)
 		}
 	}
 }
-
-func leaf(leafOf []int32, i int) bool { return leafOf != nil && leafOf[i] >= 0 }
 
 // Spared tells that the nodes will not be computed, because nobody waits for them.
 func (rs *Records) Spared(nodes []*ir.Node) {

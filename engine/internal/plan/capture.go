@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -12,7 +13,7 @@ import (
 type Captured struct {
 	Leaves []*ir.Node // whose values a run needs, in this order
 	Consts []*ir.Node // and whose numbers
-	Key    [16]byte   // that of the walk: equal for graphs that are the same work
+	key    [16]byte   // that of the walk
 	plan   *plan
 	reused bool // the plan was there before, or has run
 	in     inputs
@@ -46,17 +47,12 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Captured{reused: reused, Key: w.Key, plan: p, in: inputs{origins: p.originsIn(w), state: p.newState()}, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
-	for i, n := range w.Nodes {
-		if leaf := w.LeafOf[i]; leaf >= 0 {
-			c.Leaves[leaf] = n
-		}
-		if number := w.ConstOf[i]; number >= 0 {
-			c.Consts[number] = n
-		}
-	}
-	return c, nil
+	in := inputs{origins: p.originsIn(w), state: p.newState()}
+	return &Captured{reused: reused, key: w.Key, plan: p, in: in, Leaves: slices.Clone(w.Holders), Consts: slices.Clone(w.Numbers)}, nil
 }
+
+// Same says whether the graphs were the same work, on the same device.
+func (c *Captured) Same(as *Captured) bool { return c.key == as.key && c.plan.dev == as.plan.dev }
 
 // Bind says where each Run finds its leaves and numbers. nodes has the node that holds each leaf which a
 // result replaces, and nil for the other leaves; keep says for each output which leaf it replaces, or -1. The
