@@ -28,8 +28,9 @@ type Graph struct {
 	// Moves are the To nodes without a value, and From their sources, which live on other devices. Each
 	// counts as a leaf without memory: whoever computes the graph gives them values first, and walks again.
 	Moves, From []*Node
-	// Key is equal for graphs of the same structure, on any device: ops, attributes, types, layouts of leaves, classes of
-	// consts. What may differ is the contents of Leaves and Consts, and the names of nodes.
+	// Key is equal for graphs of the same structure, on any device: ops, attributes, types, layouts of
+	// leaves, classes of consts. What may differ is the contents of Leaves and Consts, and the names of
+	// nodes.
 	Key [16]byte
 
 	edges []int32 // sources of all nodes, one after the other
