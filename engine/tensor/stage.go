@@ -68,6 +68,7 @@ func (p *replay) stageOf(tr *trace, compute []*ir.Node) *stage {
 	s.data, s.nodes, s.got = make([]*ir.Data, len(s.leaves)), make([]*ir.Node, len(s.leaves)), make([]*ir.Data, len(compute))
 	s.result = func(i int, d *ir.Data) { s.got[i] = d }
 	s.keep, s.kept = slices.Repeat([]int{-1}, len(compute)), make([]bool, len(s.leaves))
+	c.Bind(s.data, s.scalars, s.nodes, s.keep)
 	return s
 }
 
@@ -162,7 +163,7 @@ func (s *stage) run(ctx context.Context, now *invocation) error {
 			s.scalars[i] = f(now)
 		}
 	}
-	err := s.plan.Run(ctx, s.data, s.scalars, s.nodes, s.keep, s.result)
+	err := s.plan.Run(ctx, s.result)
 	for _, m := range s.moves {
 		if err == nil {
 			err = m.copy(ctx, now, s.got[m.index])
@@ -200,7 +201,7 @@ func (s *stage) forget(giveBack bool) {
 
 // differs says what another trace's stage does differently, or "".
 func (s *stage) differs(other *stage) string {
-	if s.plan.Key != other.plan.Key || len(s.leaves) != len(other.leaves) {
+	if !s.plan.Same(other.plan) || len(s.leaves) != len(other.leaves) {
 		return "builds another graph"
 	}
 	for i, f := range s.numbers {

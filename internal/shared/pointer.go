@@ -1,4 +1,5 @@
-// Package shared is for what goroutines share.
+// Package shared is for what goroutines share: atomic values that have a beginning. First sets one before
+// others have the object that it is in, which takes a tenth of the time of a Store.
 package shared
 
 import (
@@ -6,8 +7,10 @@ import (
 	"unsafe"
 )
 
-// A Pointer is an atomic.Pointer that has a beginning: First sets it before others have the object that it is
-// in. That takes a tenth of the time of a Store.
+// First sets an atomic number of an object that no other goroutine has.
+func First[A atomic.Int32 | atomic.Uint32, N int32 | uint32](x *A, v N) { *(*N)(unsafe.Pointer(x)) = v }
+
+// A Pointer is an atomic.Pointer that has a beginning.
 type Pointer[T any] struct {
 	_ [0]*T // Pointers of other types are other types
 	p unsafe.Pointer

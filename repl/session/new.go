@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/token"
 	"go/types"
 	"io"
 	"math"
@@ -100,7 +99,7 @@ func (s *Session) start() error {
 	})
 	s.packages = program.New(s.compiler, host{s}, s.modules, home(s.opts))
 	s.compiler.Loader = s.packages
-	s.places = &places{compiler: s.compiler, rt: s.rt, past: &s.past, lines: map[token.Pos]string{}, followed: followed{interp: s.interp}}
+	s.places = &places{compiler: s.compiler, rt: s.rt, past: &s.past, followed: followed{interp: s.interp}}
 	s.runner.Attach(s.interp, s.rt)
 	s.rt.Crashed = s.crashed
 	s.rt.Partial = partial

@@ -22,15 +22,17 @@ type places struct {
 	compiler *compile.Compiler
 	rt       *rt.Runtime
 	past     *history
-	words    atomic.Pointer[[]*int] // the variables of marks, by slot; nil: not known
-
-	// Goroutines of cells and of the engine ask for lines, too.
-	mu          sync.RWMutex
-	lines       map[token.Pos]string // the names of the lines of marks
-	commands    map[token.Pos]string // likewise, of the statements that commands of the cell commandCell run
-	commandCell int
+	words    atomic.Pointer[[]*int]       // the variables of marks, by slot; nil: not known
+	lines    [64]atomic.Pointer[markLine] // that were asked for, by any goroutine
 
 	followed followed
+}
+
+// A markLine is the name of the line of a mark while a cell runs.
+type markLine struct {
+	at   token.Pos
+	cell int
+	name string
 }
 
 // followed names the lines of code that is followed. Any goroutine may ask.
@@ -178,27 +180,13 @@ func (ps *places) lineOf(m *lower.Mark) string {
 	if m == nil {
 		return world.CellName(ps.past.n)
 	}
-	ps.mu.RLock()
-	text, known := ps.lines[m.Pos]
-	if !known && ps.commandCell == ps.past.n {
-		text, known = ps.commands[m.Pos]
+	known := &ps.lines[uint(m.Pos)%uint(len(ps.lines))]
+	l := known.Load()
+	if l == nil || l.at != m.Pos || l.cell != ps.past.n { // a command's statement has the cell's line
+		l = &markLine{m.Pos, ps.past.n, ps.lineAt(m.Pos)}
+		known.Store(l)
 	}
-	ps.mu.RUnlock()
-	if known {
-		return text
-	}
-	text = ps.lineAt(m.Pos)
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if ps.cellOf(m) >= 0 {
-		ps.lines[m.Pos] = text
-		return text
-	}
-	if ps.commandCell != ps.past.n {
-		ps.commands, ps.commandCell = map[token.Pos]string{}, ps.past.n
-	}
-	ps.commands[m.Pos] = text
-	return text
+	return l.name
 }
 
 // lineAt names the line of a place.

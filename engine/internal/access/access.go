@@ -147,7 +147,7 @@ func Move(t, y tensor.Tensor, readers int) {
 	if box.InPlace(old, n) { // the value of t is that of its memory, also if the run that computes y fails
 		y.Free()
 		old.Unread() // the step itself
-		events.Given(old)
+		events.Changed(old)
 		return
 	}
 	leaf, err := box.Share("set", n, old)

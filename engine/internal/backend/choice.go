@@ -13,8 +13,8 @@ type Choice struct {
 	dev atomic.Pointer[Device]
 }
 
-// shared is the choice of all code that WithChoice gave none.
-var shared Choice
+// sharedChoice is the choice of all code that WithChoice gave none.
+var sharedChoice Choice
 
 var choice = &scope.Key{Name: "device"}
 
@@ -29,7 +29,7 @@ func chosen() *Choice {
 	if c, ok := scope.Context().Value(choice).(*Choice); ok {
 		return c
 	}
-	return &shared
+	return &sharedChoice
 }
 
 // Default returns the device on which the calling goroutine's new tensors live: at first the fastest that
@@ -38,7 +38,7 @@ func Default() *Device {
 	if d := chosen().open(); d != nil {
 		return d
 	}
-	if d := shared.open(); d != nil {
+	if d := sharedChoice.open(); d != nil {
 		return d
 	}
 	for _, f := range List() {
@@ -46,11 +46,11 @@ func Default() *Device {
 			continue
 		}
 		if d, err := Open(f.Name); err == nil {
-			shared.dev.CompareAndSwap(nil, d)
+			sharedChoice.dev.CompareAndSwap(nil, d)
 			break
 		}
 	}
-	return shared.dev.Load()
+	return sharedChoice.dev.Load()
 }
 
 // open returns the device of the choice, nil if none was made.

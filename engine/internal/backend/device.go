@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/shared"
 )
 
 // A Device is an opened backend with its memory. It is the ir.Device of the nodes that live there.
@@ -18,7 +19,7 @@ type Device struct {
 	name      string
 	backend   Backend
 	memory    memory
-	collected func(n int) (*Block, ir.Buffer) // nil if all memory must be freed
+	collected CollectedAllocator // the backend, nil if all memory must be freed
 	small     small
 	host      bool         // the processor reads the memory directly
 	planned   atomic.Int64 // bytes of the largest plan that ran
@@ -37,9 +38,7 @@ func NewDevice(name string, b Backend) *Device {
 		d.dtypes |= 1 << dt
 	}
 	d.memory.init(name, b, d.hints)
-	if c, ok := b.(CollectedAllocator); ok {
-		d.collected = c.AllocCollected
-	}
+	d.collected, _ = b.(CollectedAllocator)
 	_, d.host = b.(HostMemory)
 	return d
 }
@@ -68,7 +67,7 @@ func (d *Device) Lose(why error) { d.lost.CompareAndSwap(nil, &why) }
 // Seen returns an error of the backend as it is, and notes if it says that the device was lost. Code that
 // calls the backend itself passes its errors through Seen.
 func (d *Device) Seen(err error) error {
-	if errors.Is(err, ErrLost) {
+	if err != nil && errors.Is(err, ErrLost) {
 		d.Lose(err)
 	}
 	return err
@@ -135,7 +134,7 @@ func (b *Block) Data(layout *ir.Layout, run ir.Run) *ir.Data {
 	if d.Buf != nil {
 		d = &ir.Data{}
 	}
-	*d = ir.Data{Buf: b, Layout: layout, Run: run}
+	d.Buf, d.Layout, d.Run = b, layout, run
 	return d
 }
 
@@ -234,10 +233,10 @@ func (d *Device) Alloc(n int) (*Block, error) {
 		if raw != nil {
 			b = new(Block)
 		} else {
-			b, raw = d.collected(n)
+			b, raw = d.collected.AllocCollected(n)
 		}
 		b.dev, b.raw, b.bytes = d, raw, n
-		b.holders.Store(1)
+		shared.First(&b.holders, int32(1))
 		return b, nil
 	}
 	raw, err := d.memory.takeBlock(n)
@@ -250,7 +249,7 @@ func (d *Device) Alloc(n int) (*Block, error) {
 // block makes a block of a buffer that the collector will bring back.
 func (d *Device) block(raw ir.Buffer, n int) *Block {
 	b := &Block{dev: d, raw: raw, bytes: n}
-	b.holders.Store(1)
+	shared.First(&b.holders, int32(1))
 	b.cleanup = runtime.AddCleanup(b, giveBack, lease{d, raw})
 	return b
 }

@@ -124,15 +124,15 @@ func TestListOpensNothing(t *testing.T) {
 	if bytes, _ := InUse(); len(list) != 3 || list[1] != m.found[1] || len(m.calls) != 0 || len(Opened()) != 0 || bytes != 0 {
 		t.Errorf("found %+v, calls %v", list, m.calls)
 	}
-	before := shared.dev.Swap(nil)
-	defer shared.dev.Store(before)
+	before := sharedChoice.dev.Swap(nil)
+	defer sharedChoice.dev.Store(before)
 	if d := Default(); d.String() != "x:1" || !slices.Equal(m.calls, []string{"open 1"}) {
 		t.Errorf("the default is %v after %v, want x:1", d, m.calls)
 	}
 	if f := List()[1]; !f.Open || f.Detail != "card 1, open" {
 		t.Errorf("found %+v, want what the open device says", f)
 	}
-	shared.dev.Store(nil)
+	sharedChoice.dev.Store(nil)
 	m = &machine{found: m.found, fails: errors.New("somebody else has it")}
 	m.register(t, "x", Index)
 	if d := Default(); d.String() != "plain" {

@@ -82,12 +82,12 @@ func New(n *ir.Node) *Box {
 	if n.DType.Complex() {
 		return Pair(New(n.Src[0]), New(n.Src[1]))
 	}
+	n.Retain()
 	return new(Box).hold(n)
 }
 
-// hold gives a box that nobody has its first node.
+// hold gives a box that nobody has its first node, which counts it already.
 func (b *Box) hold(n *ir.Node) *Box {
-	n.Retain()
 	b.node.First(n)
 	if tr := Tracing(); tr != nil {
 		tr.Made(b)
@@ -105,6 +105,7 @@ func (b *Box) Hold(dev ir.Device, dt dtype.Type, d *ir.Data) *Box {
 	leaf := ir.NewLeaf(dev, dt, d, "")
 	backend.Note(leaf)
 	events.Given(leaf)
+	leaf.RetainFirst()
 	return b.hold(leaf)
 }
 
@@ -223,6 +224,11 @@ func Tracing() Tracer {
 	if Traces() == 0 {
 		return nil
 	}
+	return here()
+}
+
+// here is Tracing while a function is being compiled somewhere: apart, so that the compiler inlines Tracing.
+func here() Tracer {
 	tr, _ := scope.Context().Value(tracedBy).(tracer)
 	return tr.Tracer
 }

@@ -93,7 +93,7 @@ func (b *Box) Succeed(old, n *ir.Node, readers int) {
 func (b *Box) Become(d *ir.Data) {
 	old := b.node.Load()
 	if old.Value() == d { // changed in place
-		events.Given(old)
+		events.Changed(old)
 		return
 	}
 	leaf := ir.NewLeaf(old.Dev, old.DType, d, old.Name)

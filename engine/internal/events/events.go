@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
+	"github.com/mcs-notebook/mcs/internal/shared"
 )
 
 // A Launch is one kernel that the engine gave to a device.
@@ -127,24 +128,24 @@ func (rs *Records) Ran(run *Run) {
 }
 
 // Computed tells that nodes were computed, whether or not they have their values now: those of a graph
-// without its leaves, LeafOf of [ir.Graph], or all of them where leafOf is nil.
-func (rs *Records) Computed(nodes []*ir.Node, leafOf []int32) {
+// without its leaves, which have the same order.
+func (rs *Records) Computed(nodes, leaves []*ir.Node) {
 	if rs.have(Nodes) {
 		for _, r := range rs.list {
 			if r.with&Nodes != 0 {
-				r.computed(nodes, leafOf)
+				r.computed(nodes, leaves)
 			}
 		}
 	}
 	now, all := max(1, turns.Load()), noting.Load() > 0
-	for i, n := range nodes {
-		if !leaf(leafOf, i) && (all || n.Value() == nil) { // a value says by itself that there was a computation
+	for _, n := range nodes {
+		if len(leaves) > 0 && leaves[0] == n {
+			leaves = leaves[1:]
+		} else if all || n.Value() == nil { // a value says by itself that there was a computation
 			n.Computed.Store(now)
 		}
 	}
 }
-
-func leaf(leafOf []int32, i int) bool { return leafOf != nil && leafOf[i] >= 0 }
 
 // Spared tells that the nodes will not be computed, because nobody waits for them.
 func (rs *Records) Spared(nodes []*ir.Node) {
@@ -176,8 +177,11 @@ func (t Transfer) Done() {
 }
 
 // Given tells that a node has got a value now without being computed itself: data, or what was computed for
-// another node. Whoever asks later when that was learns it; see [Record.By].
-func Given(n *ir.Node) { n.Noted.Store(max(1, turns.Load())) }
+// another node. Whoever asks later when that was learns it; see [Record.By]. No other goroutine has the node.
+func Given(n *ir.Node) { shared.First(&n.Noted, max(1, turns.Load())) }
+
+// Changed is Given of a node that others may have, whose value was changed where it lies.
+func Changed(n *ir.Node) { n.Noted.Store(max(1, turns.Load())) }
 
 // Copied tells of a copy that took no time that is worth to be looked at. It came after what the records were
 // told of last.

@@ -95,15 +95,17 @@ const mostOlder = 64
 
 // computed notes the nodes that others have made, and forgets what has piled up. Mostly it finds neither, and
 // takes no lock.
-func (r *Record) computed(nodes []*ir.Node, leafOf []int32) {
+func (r *Record) computed(nodes, leaves []*ir.Node) {
 	if r.deaf() {
 		return
 	}
 	if !r.some.Load() {
 		r.some.Store(true)
 	}
-	for i, n := range nodes {
-		if !leaf(leafOf, i) && n.Noted.Load() < r.first && n.Handles() > 0 && n.Op != ir.Const {
+	for _, n := range nodes {
+		if len(leaves) > 0 && leaves[0] == n {
+			leaves = leaves[1:]
+		} else if n.Noted.Load() < r.first && n.Handles() > 0 && n.Op != ir.Const {
 			r.addOlder(n)
 		}
 	}

@@ -74,14 +74,13 @@ func (n *Node) forget() {
 	r := &record{}
 	r.held = r.few[:0]
 	seen := &links.seen
-	defer seen.reset()
 	seen.add(n)
 	for i := 0; i < len(seen.list); i++ {
 		m := seen.list[i]
 		if m != n && m.lost != nil && !slices.Contains(r.from, m.lost) {
 			r.from, r.age = append(r.from, m.lost), max(r.age, m.lost.age+1)
 		}
-		if !differentiable(m) {
+		if len(m.Src) == 0 || !differentiable(m) {
 			continue
 		}
 		for _, s := range flowing(m) {
@@ -94,6 +93,7 @@ func (n *Node) forget() {
 			}
 		}
 	}
+	seen.reset()
 	n.Src, n.lost = nil, r.short()
 }
 

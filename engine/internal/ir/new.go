@@ -3,6 +3,7 @@ package ir
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
@@ -29,10 +30,10 @@ func uncounted(op Op, attr *Attr, src []*Node) (*Node, error) {
 	n := newNode(op, attr)
 	n.Src, n.Dev = src, src[0].Dev
 	for _, s := range src {
-		if s.Dev != n.Dev && s.Dev.String() == n.Dev.String() {
-			return nil, wrong(n, "got a tensor of %v and one of a %v that was closed or lost meanwhile", n.Dev, n.Dev)
-		}
 		if s.Dev != n.Dev {
+			if s.Dev.String() == n.Dev.String() {
+				return nil, wrong(n, "got a tensor of %v and one of a %v that was closed or lost meanwhile", n.Dev, n.Dev)
+			}
 			return nil, wrong(n, "got tensors on %v and %v, want one device (To copies)", n.Dev, s.Dev)
 		}
 		if s.Outs != nil && op != Pick {
@@ -49,8 +50,10 @@ func uncounted(op Op, attr *Attr, src []*Node) (*Node, error) {
 	if err := row.Infer(n); err != nil {
 		return nil, err
 	}
-	if err := checkShape(n.Shape); err != nil {
-		return nil, &Error{op.String(), err.Error()}
+	if unsafe.SliceData(n.Shape) != unsafe.SliceData(src[0].Shape) { // which has been looked at
+		if err := checkShape(n.Shape); err != nil {
+			return nil, &Error{op.String(), err.Error()}
+		}
 	}
 	if err := lacks(n); err != nil {
 		return nil, &Error{op.String(), err.Error()}

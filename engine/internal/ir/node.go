@@ -147,6 +147,9 @@ func (n *Node) SetValue(d *Data) {
 // release it: so the count may be too large, and is never too small.
 func (n *Node) Retain() { n.handles.Add(1) }
 
+// RetainFirst is Retain of a node that no other goroutine has, and that has no handle yet.
+func (n *Node) RetainFirst() { shared.First(&n.handles, int32(1)) }
+
 // Release returns whether it was the last handle.
 func (n *Node) Release() bool { return n.handles.Add(-1) == 0 }
 

@@ -152,7 +152,7 @@ func compareRows() []Row {
 // joinShape is the shape of an elementwise op: that of its sources, of which some may be [].
 func joinShape(n *Node, list ...*Node) error {
 	n.Shape = list[0].Shape
-	for _, s := range list {
+	for _, s := range list[1:] {
 		switch {
 		case len(s.Shape) == 0:
 		case len(n.Shape) == 0:

@@ -19,20 +19,18 @@ type Graph struct {
 	Nodes []*Node
 	// Outs are the places of the outputs in Nodes.
 	Outs []int32
-	// Leaves are the values of the nodes that have one, Holders those nodes; LeafOf[i] says which is that of
-	// Nodes[i], or -1.
+	// Leaves are the values of the nodes that have one, Holders those nodes, in the order of Nodes.
 	Leaves  []*Data
 	Holders []*Node
-	LeafOf  []int32
-	// Consts are the numbers of the Const nodes without Fixed; ConstOf[i] says which is that of Nodes[i], or
-	// -1.
+	// Consts are the numbers of the Const nodes without Fixed, Numbers those nodes, in the order of Nodes.
 	Consts  []Scalar
-	ConstOf []int32
+	Numbers []*Node
 	// Moves are the To nodes without a value, and From their sources, which live on other devices. Each
 	// counts as a leaf without memory: whoever computes the graph gives them values first, and walks again.
 	Moves, From []*Node
-	// Key is equal for graphs of the same structure: ops, attributes, types, layouts of leaves, classes of
-	// consts. What may differ is the contents of Leaves and Consts, and the names of nodes.
+	// Key is equal for graphs of the same structure, on any device: ops, attributes, types, layouts of
+	// leaves, classes of consts. What may differ is the contents of Leaves and Consts, and the names of
+	// nodes.
 	Key [16]byte
 
 	edges []int32 // sources of all nodes, one after the other
@@ -57,16 +55,13 @@ func Walk(ctx context.Context, outs []*Node) *Graph {
 	w.g.walker, w.hash = w, newHash()
 	links.RLock()
 	defer links.RUnlock()
-	if len(outs) > 0 {
-		w.hash.text(outs[0].Dev.String())
-	}
 	for _, o := range outs {
 		if !w.visit(ctx, o) {
 			return nil
 		}
 	}
 	g := &w.g
-	g.first = append(g.first, int32(len(g.edges)))
+	g.Nodes, g.first = w.seen.list, append(g.first, int32(len(g.edges)))
 	for _, o := range outs {
 		i := w.seen.of(o)
 		g.Outs = append(g.Outs, i)
@@ -81,10 +76,11 @@ func (g *Graph) Release() {
 	w := g.walker
 	few.Clear(g.Leaves)
 	few.Clear(g.Holders)
+	few.Clear(g.Numbers)
 	few.Clear(g.Moves)
 	few.Clear(g.From)
-	g.Nodes, g.Outs, g.Leaves, g.Holders, g.LeafOf = nil, g.Outs[:0], g.Leaves[:0], g.Holders[:0], g.LeafOf[:0]
-	g.Consts, g.ConstOf, g.Moves, g.From = g.Consts[:0], g.ConstOf[:0], g.Moves[:0], g.From[:0]
+	g.Nodes, g.Outs, g.Leaves, g.Holders = nil, g.Outs[:0], g.Leaves[:0], g.Holders[:0]
+	g.Consts, g.Numbers, g.Moves, g.From = g.Consts[:0], g.Numbers[:0], g.Moves[:0], g.From[:0]
 	g.edges, g.first = g.edges[:0], g.first[:0]
 	if w.seen.reset() {
 		walkers.Put(w)
@@ -153,7 +149,6 @@ func (p *numbering) add(n *Node) {
 // A frame is a node whose sources are being visited.
 type frame struct {
 	n    *Node
-	data *Data
 	next int
 }
 
@@ -161,29 +156,35 @@ type frame struct {
 // makes a deep graph.
 func (w *walker) visit(ctx context.Context, root *Node) (done bool) {
 	w.push(root)
-	for len(w.stack) > 0 {
-		if len(w.g.Nodes)%lookEvery == 0 && ctx.Err() != nil {
+	for steps := 0; len(w.stack) > 0; steps++ {
+		if steps%lookEvery == lookEvery-1 && ctx.Err() != nil {
 			return false
 		}
 		f := &w.stack[len(w.stack)-1]
-		if f.data == nil && f.next < len(f.n.Src) && f.n.Op != To {
+		if f.next < len(f.n.Src) && f.n.Op != To {
 			f.next++
 			w.push(f.n.Src[f.next-1])
 			continue
 		}
-		w.add(f.n, f.data)
+		w.add(f.n, nil)
 		*f = frame{} // the memory of the stack is kept
 		w.stack = w.stack[:len(w.stack)-1]
 	}
 	return true
 }
 
-// lookEvery is how many nodes lie between two looks at the context.
+// lookEvery is how many steps lie between two looks at the context.
 const lookEvery = 1 << 10
 
+// push has n appended, at once if it has a value, when its sources are there if not.
 func (w *walker) push(n *Node) {
-	if w.seen.of(n) < 0 {
-		w.stack = append(w.stack, frame{n: n, data: n.Value()})
+	if w.seen.of(n) >= 0 {
+		return
+	}
+	if data := n.Value(); data != nil {
+		w.add(n, data)
+	} else {
+		w.stack = append(w.stack, frame{n: n})
 	}
 }
 
@@ -191,9 +192,7 @@ func (w *walker) push(n *Node) {
 func (w *walker) add(n *Node, data *Data) {
 	g := &w.g
 	w.seen.add(n)
-	g.Nodes = w.seen.list
 	g.first = append(g.first, int32(len(g.edges)))
-	leaf, number := int32(-1), int32(-1)
 	if data == nil && n.Op == To && len(n.Src) > 0 {
 		g.Moves, g.From = append(g.Moves, n), append(g.From, n.Src[0])
 		data = &Data{Layout: new(Contiguous(n.Shape))}
@@ -203,12 +202,10 @@ func (w *walker) add(n *Node, data *Data) {
 	}
 	switch {
 	case data != nil:
-		leaf = int32(len(g.Leaves))
 		g.Leaves, g.Holders = append(g.Leaves, data), append(g.Holders, n)
 		w.hash.leaf(n.DType, data.Layout)
 	case n.Op == Const && n.Attr.Flags&Fixed == 0:
-		number = int32(len(g.Consts))
-		g.Consts = append(g.Consts, n.Attr.Value)
+		g.Consts, g.Numbers = append(g.Consts, n.Attr.Value), append(g.Numbers, n)
 		w.hash.word(uint64(Const)<<8 | uint64(n.DType) | uint64(n.Class())<<16)
 	default:
 		for _, s := range n.Src {
@@ -216,8 +213,6 @@ func (w *walker) add(n *Node, data *Data) {
 		}
 		w.hash.node(n, g.edges[g.first[len(g.first)-1]:])
 	}
-	g.LeafOf = append(g.LeafOf, leaf)
-	g.ConstOf = append(g.ConstOf, number)
 }
 
 // A ConstClass is what a plan may know of a Const's value.
@@ -313,14 +308,15 @@ func (h *hash) leaf(dt dtype.Type, l *Layout) {
 	h.word(uint64(l.Offset))
 }
 
+// node adds an operation. Without settings its sources say its shape.
 func (h *hash) node(n *Node, src []int32) {
 	first := uint64(n.Op) | uint64(n.DType)<<8 | uint64(len(src))<<24
 	if n.Attr == none {
 		h.word(first)
 	} else {
 		h.attr(first|1<<63, n.Attr, n.Op)
+		h.ints(n.Shape)
 	}
-	h.ints(n.Shape)
 	for _, s := range src {
 		h.word(uint64(s))
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -12,7 +13,7 @@ import (
 type Captured struct {
 	Leaves []*ir.Node // whose values a run needs, in this order
 	Consts []*ir.Node // and whose numbers
-	Key    [16]byte   // that of the walk: equal for graphs that are the same work
+	key    [16]byte   // that of the walk
 	plan   *plan
 	reused bool // the plan was there before, or has run
 	in     inputs
@@ -46,27 +47,25 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Captured{reused: reused, Key: w.Key, plan: p, in: inputs{origins: p.originsIn(w), state: p.newState()}, Leaves: make([]*ir.Node, len(w.Leaves)), Consts: make([]*ir.Node, len(w.Consts))}
-	for i, n := range w.Nodes {
-		if leaf := w.LeafOf[i]; leaf >= 0 {
-			c.Leaves[leaf] = n
-		}
-		if number := w.ConstOf[i]; number >= 0 {
-			c.Consts[number] = n
-		}
-	}
-	return c, nil
+	in := inputs{origins: p.originsIn(w), state: p.newState()}
+	return &Captured{reused: reused, key: w.Key, plan: p, in: in, Leaves: slices.Clone(w.Holders), Consts: slices.Clone(w.Numbers)}, nil
 }
 
-// Run runs the plan; only one goroutine at a time may call it. nodes has the node that holds each leaf which
-// a result replaces, and nil for the other leaves; keep says for each output which leaf it replaces, or -1.
-// The value of an output that lies in the memory of that leaf is the leaf's own Data.
-func (c *Captured) Run(ctx context.Context, leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, result func(i int, d *ir.Data)) error {
-	records := events.Of(ctx)
-	in := &c.in
-	in.records, in.asked = records, records.Now()
-	in.leaves, in.consts, in.nodes, in.keep = leaves, consts, nodes, keep
+// Same says whether the graphs were the same work, on the same device.
+func (c *Captured) Same(as *Captured) bool { return c.key == as.key && c.plan.dev == as.plan.dev }
+
+// Bind says where each Run finds its leaves and numbers. nodes has the node that holds each leaf which a
+// result replaces, and nil for the other leaves; keep says for each output which leaf it replaces, or -1. The
+// value of an output that lies in the memory of that leaf is the leaf's own Data.
+func (c *Captured) Bind(leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int) {
+	c.in.leaves, c.in.consts, c.in.nodes, c.in.keep = leaves, consts, nodes, keep
+}
+
+// Run runs the plan; only one goroutine at a time may call it.
+func (c *Captured) Run(ctx context.Context, result func(i int, d *ir.Data)) error {
+	c.in.records = events.Of(ctx)
+	c.in.asked = c.in.records.Now()
 	reused := c.reused
 	c.reused = true
-	return c.plan.execute(ctx, in, reused, result)
+	return c.plan.execute(ctx, &c.in, reused, result)
 }

@@ -225,8 +225,8 @@ func (p *plan) end(s *state, in *inputs) {
 	p.endClaims(s)
 	if s.arena != nil {
 		p.dev.GiveBack(s.arena)
+		s.arena = nil
 	}
-	s.arena = nil
 	for i, b := range s.blocks {
 		if b != nil && !s.given[i] {
 			b.Release()

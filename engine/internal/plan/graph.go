@@ -81,13 +81,18 @@ func buildGraph(watch *watch, w *ir.Graph, s settings) *graph {
 		g.leaves = append(g.leaves, *d.Layout)
 	}
 	ids := make([]int, len(w.Nodes))
+	leaves, numbers := w.Holders, w.Numbers // those that are to come
 	for i, n := range w.Nodes {
 		g.now = []int32{int32(i)}
 		switch {
-		case w.LeafOf[i] >= 0:
-			ids[i] = g.add(value{kind: leaf, dtype: n.DType, shape: n.Type().Shape, index: int(w.LeafOf[i])})
+		case len(leaves) > 0 && leaves[0] == n:
+			ids[i] = g.add(value{kind: leaf, dtype: n.DType, shape: n.Type().Shape, index: len(w.Holders) - len(leaves)})
+			leaves = leaves[1:]
+		case len(numbers) > 0 && numbers[0] == n:
+			ids[i] = g.constant(n, len(w.Numbers)-len(numbers))
+			numbers = numbers[1:]
 		case n.Op == ir.Const:
-			ids[i] = g.constant(n, int(w.ConstOf[i]))
+			ids[i] = g.constant(n, -1)
 		default:
 			var args []int
 			for _, s := range w.Sources(i) {

@@ -145,7 +145,7 @@ func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node,
 	if err := p.execute(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) }); err != nil {
 		return err
 	}
-	records.Computed(w.Nodes, w.LeafOf)
+	records.Computed(w.Nodes, w.Holders)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -218,16 +219,18 @@ func workOf(g *backend.Group) time.Duration {
 // A loaded is a program, and how long each of its launches takes on one thread, about.
 type loaded struct {
 	*backend.Program
-	work []time.Duration // from each launch on
+	work  []time.Duration // from each launch on
+	quick bool            // all launches are
 }
 
 func (*loaded) Close() {}
 
 // Load adds up the work.
 func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
-	l := &loaded{p, make([]time.Duration, len(p.Launches)+1)}
+	l := &loaded{p, make([]time.Duration, len(p.Launches)+1), len(p.Launches) > 0}
 	for i := len(p.Launches) - 1; i >= 0; i-- {
-		l.work[i] = l.work[i+1] + p.Launches[i].Kernel.(*kernel).work
+		k := p.Launches[i].Kernel.(*kernel)
+		l.work[i], l.quick = l.work[i+1]+k.work, l.quick && k.listing.quick != nil
 	}
 	return l, nil
 }
@@ -235,23 +238,37 @@ func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
 // Run runs the launches and returns when they are done.
 func (b *Backend) Run(ctx context.Context, program backend.Loaded, t *backend.Table, times []time.Duration) error {
 	p := program.(*loaded)
-	if err := b.runPart(ctx, p, t, times, 0, p.Commit); err != nil || p.Commit == len(p.Launches) {
-		return err
+	if p.quick && times == nil {
+		return b.runQuick(ctx, p, t)
 	}
-	return b.runPart(context.WithoutCancel(ctx), p, t, times, p.Commit, len(p.Launches))
-}
-
-// runPart runs some of the launches.
-func (b *Backend) runPart(ctx context.Context, p *loaded, t *backend.Table, times []time.Duration, from, to int) error {
-	for from < to {
-		next, err := b.turn(ctx, p, t, times, from, to)
-		if err != nil {
+	from, to := 0, p.Commit
+	for {
+		switch {
+		case from == to && ctx.Err() != nil:
+			return backend.Interrupted(ctx)
+		case from == len(p.Launches):
+			return nil
+		case from == p.Commit:
+			ctx, to = context.WithoutCancel(ctx), len(p.Launches)
+		}
+		var err error
+		if from, err = b.turn(ctx, p, t, times, from, to); err != nil {
 			return err
 		}
-		from = next
 	}
-	if ctx.Err() != nil {
-		return backend.Interrupted(ctx)
+}
+
+// runQuick runs launches that take no turn.
+func (b *Backend) runQuick(ctx context.Context, p *loaded, t *backend.Table) error {
+	if b.closed.Load() {
+		return fmt.Errorf("cpu: %w", backend.ErrLost)
+	}
+	for i := range p.Launches {
+		if ctx.Err() != nil {
+			return backend.Interrupted(ctx)
+		}
+		c := &p.Launches[i]
+		c.Kernel.(*kernel).listing.quick.run(c, t)
 	}
 	return nil
 }
@@ -308,9 +325,10 @@ func (b *Backend) turn(ctx context.Context, p *loaded, t *backend.Table, times [
 }
 
 func (l *launch) run(c *backend.Launch, t *backend.Table) {
-	l.bufs, l.scalars = l.bufs[:0], l.scalars[:0]
-	for _, p := range c.Bufs {
-		l.bufs = append(l.bufs, t.Bufs[p.Index].(*buffer).bytes[p.Offset:])
+	bufs := slices.Grow(l.bufs[:0], len(c.Bufs))[:len(c.Bufs)]
+	l.bufs, l.scalars = bufs, l.scalars[:0]
+	for i, p := range c.Bufs {
+		bufs[i] = t.Bufs[p.Index].(*buffer).bytes[p.Offset:]
 	}
 	for _, n := range c.Scalars {
 		l.scalars = append(l.scalars, t.Scalar(n))

@@ -14,6 +14,7 @@ import (
 // A listing collects what a compiled group runs, in order, to be written down when somebody asks.
 type listing struct {
 	parts []func(b *strings.Builder)
+	quick *quick // what it runs instead where nobody asks for times, or nil
 }
 
 func (l *listing) add(part func(b *strings.Builder)) { l.parts = append(l.parts, part) }

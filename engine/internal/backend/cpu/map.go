@@ -23,6 +23,9 @@ func compileMap(g *backend.Group, ls *listing) (func(*launch), error) {
 	}
 	ls.program("over all elements", p)
 	n := ir.Size(shape)
+	if 0 < n && n <= mapGrain && len(g.Inputs)+len(g.Outputs) <= tile.MostPlain && p.Plain() {
+		ls.quick = &quick{p, g.Outputs, n}
+	}
 	states := perWorker{prog: p, outs: g.Outputs}
 	piece := func(worker, lo, hi int) {
 		lo *= tile.Len
@@ -45,6 +48,22 @@ func compileMap(g *backend.Group, ls *listing) (func(*launch), error) {
 		// Pieces begin where a line of memory does.
 		l.pool.Range((n+tile.Len-1)/tile.Len, mapGrain/tile.Len, piece)
 	}, nil
+}
+
+// A quick is a small map that the calling goroutine runs at once: it needs no memory beside its operands, so
+// it takes no turn, and any number of them run side by side.
+type quick struct {
+	prog *tile.Program
+	outs []backend.Output
+	n    int
+}
+
+func (q *quick) run(c *backend.Launch, t *backend.Table) {
+	var mem [tile.MostPlain]unsafe.Pointer
+	for i, p := range c.Bufs {
+		mem[i] = unsafe.Pointer(unsafe.SliceData(t.Bufs[p.Index].(*buffer).bytes[p.Offset:]))
+	}
+	q.prog.Once(&mem, q.outs, q.n)
 }
 
 // runBlocks evaluates n elements in blocks of rows, tile under tile.

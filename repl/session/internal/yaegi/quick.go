@@ -2,6 +2,7 @@ package yaegi
 
 import (
 	"reflect"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -184,6 +185,11 @@ func (in *Interp) quicken(n *node) {
 		}
 	case "getFunc":
 		n.exec = in.encloses(n)
+	case "getMethod":
+		if p, ok := placeOf(n.child[0]); ok && reflect.ValueOf(n.gen).Pointer() == reflect.ValueOf(getIndexBinMethod).Pointer() {
+			o.x, o.to = p, place{n.findex, n.level}
+			n.exec = o.binds()
+		}
 	case "branch":
 		if to, ok := variable(n); ok {
 			o.to = to
@@ -399,6 +405,28 @@ func (o operation) follows(p place) step {
 			_ = *(*int)(nil)
 		}
 		return o.plain(f)
+	}
+}
+
+// getIndexBinMethod is the interpreter's: it makes the step of x.f, where f is a compiled method.
+//
+//go:linkname getIndexBinMethod github.com/traefik/yaegi/interp.getIndexBinMethod
+func getIndexBinMethod(*node)
+
+// binds is for x.f. The interpreter looks the method up for the first x, and for one of another type.
+func (o operation) binds() step {
+	var last atomic.Pointer[value] // the method, of no x
+	return func(f *frame) step {
+		x := *o.x.of(f)
+		if m := last.Load(); m != nil && m.typ == x.typ && x.bits&(unexportedBits|methodBit) == 0 {
+			*o.to.of(f) = value{x.typ, x.ptr, m.bits | x.bits&heldBit}
+			return o.next
+		}
+		next := o.plain(f)
+		if m := o.to.of(f); x.bits&unexportedBits == 0 && x.bits&kindMask != uintptr(reflect.Interface) {
+			last.Store(&value{typ: m.typ, bits: m.bits &^ heldBit})
+		}
+		return next
 	}
 }
 

@@ -103,6 +103,36 @@ type constant struct {
 	scalar int
 }
 
+// MostPlain is how many slots a plain program has at most.
+const MostPlain = 8
+
+// Plain says whether Once can run the program: its steps read inputs and write outputs as they lie.
+func (p *Program) Plain() bool {
+	for i := range p.inputs {
+		if in := &p.inputs[i]; !in.walk.contiguous() || in.into >= 0 {
+			return false
+		}
+	}
+	return p.bytes == 0 && len(p.given) == 0 && p.slots <= MostPlain
+}
+
+// Once runs a plain program over its first n elements without a State. mem is where the group's buffers lie;
+// of outs, the group's outputs, their buffers count.
+func (p *Program) Once(mem *[MostPlain]unsafe.Pointer, outs []backend.Output, n int) {
+	var ptr [MostPlain]unsafe.Pointer
+	for i := range p.inputs {
+		in := &p.inputs[i]
+		ptr[in.slot] = unsafe.Add(mem[in.buf], uintptr(in.offset)*in.size)
+	}
+	for i := range p.outs {
+		ptr[p.outs[i].slot] = mem[outs[i].Buf]
+	}
+	for i := range p.code {
+		c := &p.code[i]
+		c.fn(ptr[c.d], ptr[c.a], ptr[c.b], ptr[c.c], n)
+	}
+}
+
 // A State is a program bound to memory.
 type State struct {
 	prog  *Program
