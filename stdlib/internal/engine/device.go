@@ -18,6 +18,7 @@ func deviceSymbols() map[string]reflect.Value {
 		"ErrLost":    reflect.ValueOf(&device.ErrLost).Elem(),
 		"Flight":     reflect.ValueOf((*device.Flight)(nil)),
 		"Found":      reflect.ValueOf((*device.Found)(nil)),
+		"HostInUse":  reflect.ValueOf(device.HostInUse),
 		"InUse":      reflect.ValueOf(device.InUse),
 		"Info":       reflect.ValueOf((*device.Info)(nil)),
 		"List":       reflect.ValueOf(device.List),
