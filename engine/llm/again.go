@@ -38,7 +38,7 @@ func (k kind) equal(o kind) bool {
 }
 
 // same says whether two contexts are known to be one.
-func same(a, b context.Context) bool { return reflect.ValueOf(a).Comparable() && a == b }
+func same(a, b context.Context) bool { return a != nil && reflect.ValueOf(a).Comparable() && a == b }
 
 // replay computes the next token of each text, and the caches, if there is a function for such a step.
 func (s *memory) replay(tokens tensor.Tensor, w wanted) (results []tensor.Tensor, ok bool) {

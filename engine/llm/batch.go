@@ -26,8 +26,9 @@ type Batch struct {
 	prefix *Prefix
 	most   int
 	rows   []*Growth
-	first  bool // no step was taken
-	whole  bool // prompts are read at once: nobody waits for the next token of another text
+	first  bool            // no step was taken
+	ctx    context.Context // of the step before
+	whole  bool            // prompts are read at once: nobody waits for the next token of another text
 }
 
 // A Request is a prompt, and how it goes on. Cache, Prefix and Rows of its Sampling are those of the batch.
@@ -161,6 +162,7 @@ func (b *Batch) Step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.ctx = ctx
 	if b.first && access.Built() != built {
 		if err := b.mem.prepare(ctx, len(ready), w); err != nil {
 			return err
@@ -221,7 +223,7 @@ func (b *Batch) begun(rows []*Growth) (begun, others []*Growth) {
 // tokens chooses what follows each of these rows, by what is wanted from a step.
 func (b *Batch) tokens(ctx context.Context, rows []*Growth) (w wanted, err error) {
 	texts, samplers := make([]*text, len(rows)), make([]*sampler, len(rows))
-	best, short, more := true, true, len(rows) == len(b.rows)
+	best, short, more := true, true, len(rows) == len(b.rows) && same(b.ctx, ctx) // else the next one may have another, too
 	for i, g := range rows {
 		texts[i], samplers[i] = g.text, g.s
 		best, more = best && g.s.best() && !g.request.LogProbs, more && g.missing > 1

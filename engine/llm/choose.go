@@ -33,9 +33,10 @@ func (o Sampling) choose(scores []float32, u float64) int {
 	list := o.weigh(scores)
 	if len(scores) >= leastVocab && o.TopK == 0 && !o.nucleus() {
 		short := Sampling{Temperature: o.Temperature, TopK: shortLength}.candidates(scores, best)
+		last := short[len(short)-1]
 		o.setWeights(short, scores[best])
 		list = append(slices.DeleteFunc(short, func(c candidate) bool { return c.weight < o.MinP }),
-			slices.DeleteFunc(list, func(c candidate) bool { return better(c, short[len(short)-1]) <= 0 })...)
+			slices.DeleteFunc(list, func(c candidate) bool { return better(c, last) <= 0 })...)
 	}
 	return draw(list, u)
 }

@@ -13,9 +13,9 @@ func TestChooseProperty(t *testing.T) {
 	for range 1000 {
 		scores := make([]float32, 1+rng.IntN(2*leastVocab))
 		for i := range scores {
-			scores[i] = float32(math.Round(rng.NormFloat64() * 8)) // many ties
+			scores[i] = float32(math.Round(rng.NormFloat64()*8)) - 40 // many ties
 		}
-		o := Sampling{Temperature: 0.1 + 2*rng.Float64(), TopK: rng.IntN(50), TopP: 1.2 * rng.Float64(), MinP: max(0, rng.Float64()-0.6)}
+		o := Sampling{Temperature: 0.1 + 2*rng.Float64(), TopK: max(0, rng.IntN(100)-50), TopP: 2 * rng.Float64(), MinP: max(0, rng.Float64()-0.6)}
 		allowed, u := allowedBy(o, scores), rng.Float64()
 		id := o.choose(scores, u)
 		if o.TopK == 0 && !o.nucleus() {

@@ -123,7 +123,7 @@ func (s *memory) free() {
 		c.Free()
 	}
 	s.caches = nil
-	s.places.Free()
+	tensor.Free(s.places, s.temperatures)
 	s.ahead.drop()
 	for _, p := range s.pools {
 		p.pages, p.free, p.shared = 0, nil, nil
