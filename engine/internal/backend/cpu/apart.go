@@ -56,6 +56,7 @@ func compileApart(g *backend.Group, ls *listing) (func(*launch), error) {
 			}
 		}
 		run, err := compilerOf(own)(own, ls)
+		ls.quick = nil // that of a part
 		runs = append(runs, run)
 		return err
 	}
