@@ -63,15 +63,17 @@ func dequantizeCases() []Case {
 	const products = 1e-5
 	for _, kind := range quantKinds {
 		for _, turned := range []bool{false, true} {
-			add(fmt.Sprint(kind, " stack ", turned), 0, single(func(b *B, dt dtype.Type) *ir.Node {
-				w := b.stack(kind, dt, 3, 70, 40)
-				if turned {
-					w = b.Swap(w)
-				}
-				return w
-			}))
+			for _, k := range []int{70, 72} {
+				add(fmt.Sprint(kind, " stack ", k, turned), 0, single(func(b *B, dt dtype.Type) *ir.Node {
+					w := b.stack(kind, dt, 3, k, 40)
+					if turned {
+						w = b.Swap(w)
+					}
+					return w
+				}))
+			}
 		}
-		for _, s := range [][2]int{{1, 1}, {33, 17}, {130, 40}, {256, 64}, {0, 3}, {3, 0}} {
+		for _, s := range [][2]int{{1, 1}, {33, 17}, {130, 40}, {256, 64}, {72, 20}, {0, 3}, {3, 0}} {
 			k, n := s[0], s[1]
 			for _, turned := range []bool{false, true} {
 				add(fmt.Sprint(kind, s, turned), 0, single(func(b *B, dt dtype.Type) *ir.Node {
