@@ -145,29 +145,6 @@ template <bool left, bool right> MSL_INLINE void multiply_floats(sum_fragment& s
 }
 MSL_INLINE void multiply(sum_fragment& sum, const left_fragment<float>& l, const right_fragment<float>& r) { multiply_floats<true, true>(sum, l, r); }
 
-// Blocks that a thread loads by itself, four elements of the inner axis at 4t: two stand for the places 2t and 2t+1, and
-// two for 2t+8 and 2t+9. rows_of takes those of row g and of row g+8. columns_down takes those of four columns that are
-// eight apart; columns_across takes four rows of the inner axis, of four columns side by side, which become the columns g
-// of four matrices.
-template <class T> MSL_INLINE void rows_of(left_fragment<T>& l, uint2 upper, uint2 lower) {
-	l.part[0] = upper.x, l.part[1] = lower.x, l.part[2] = upper.y, l.part[3] = lower.y;
-}
-template <class T> MSL_INLINE void columns_down(right_fragment<T>* r, uint2 a, uint2 b, uint2 c, uint2 d) {
-	r[0].part[0] = a.x, r[0].part[1] = a.y, r[0].part[2] = b.x, r[0].part[3] = b.y;
-	r[1].part[0] = c.x, r[1].part[1] = c.y, r[1].part[2] = d.x, r[1].part[3] = d.y;
-}
-template <class T> MSL_INLINE void columns_across(right_fragment<T>* r, uint2 a, uint2 b, uint2 c, uint2 d) {
-	const uint first[4] = {a.x, b.x, c.x, d.x}, second[4] = {a.y, b.y, c.y, d.y};
-	MSL_UNROLL for (int j = 0; j < 2; j++) {
-		const uint* row = j == 0 ? first : second;
-		MSL_UNROLL for (int q = 0; q < 2; q++) {
-			const uint upper = row[2 * q], lower = row[2 * q + 1];
-			r[j].part[q] = (upper & 0xffffu) | lower << 16;
-			r[j].part[2 + q] = upper >> 16 | (lower & 0xffff0000u);
-		}
-	}
-}
-
 // sixteen is the table of codes of 4 bits, in registers: the first bytes of its floats, and the second ones. An instruction
 // (prmt) picks four bytes of eight by four codes of a word, so a number takes three; from memory it would take as long as
 // the load of a word. Numbers that have more than 16 bits are read from memory.

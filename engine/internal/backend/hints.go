@@ -3,6 +3,7 @@ package backend
 import (
 	"time"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -12,15 +13,13 @@ type Hints struct {
 	// SmallFlops is the number of operations up to which products that share no operand share a launch,
 	// because one of them does not fill the device: 2²⁵ if 0.
 	SmallFlops int64
-	// FewRows is the number of rows up to which products that need one another share a launch: 8 if 0.
-	FewRows int
-	// Gated is the number of rows up to which products whose results are combined element by element,
-	// silu(gate)·up, share a launch with that work. Otherwise the work is the epilogue of the second, which
-	// reads the first result from memory.
-	Gated int
-	// Normed is the number of rows up to which products compute the norm of their left operand by
-	// themselves.
-	Normed int
+	// Few says whether a product of so many rows, which reads columns of so many elements, is one of few rows:
+	// such products share a launch with those that they need. Codes are U8. Up to 8 rows if it is nil.
+	Few func(rows, inner, columns int, left, right dtype.Type) bool
+	// Absorbing lets products of few rows compute the norm of their left operand by themselves, and lets those
+	// whose results are combined element by element, silu(gate)·up, share a launch with that work. Otherwise
+	// the work is the epilogue of the second, which reads the first result from memory.
+	Absorbing bool
 	// Alike lets ropes of the same positions, and overwrites at the same places, share a launch.
 	Alike bool
 	// Stored is the number of places up to which an overwrite shares the launch of a rope whose result it
@@ -68,7 +67,9 @@ func (h Hints) filled(memory int64) Hints {
 		kept = memory / 4
 	}
 	fill(&h.SmallFlops, 1<<25)
-	fill(&h.FewRows, 8)
+	if h.Few == nil {
+		h.Few = func(rows, _, _ int, _, _ dtype.Type) bool { return rows <= 8 }
+	}
 	fill(&h.Cheap, 4)
 	fill(&h.AtOnce, 3<<30)
 	fill(&h.Logits, 32<<20)

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// Products of few rows, y[m n] = Σ a[m k]·b[k n] with m ≤ 8: a step of decoding. On NVIDIA's GPUs some have
-// up to 16, see isFew.
+// Products of few rows, y[m n] = Σ a[m k]·b[k n]: a step of decoding. See Limits.Few.
 //
 // Such a product reads each weight once, for 2·m operations: memory limits it, and a tile in threadgroup
 // memory would be work for nothing. So a thread takes four columns and all rows, and goes along its part of
@@ -35,22 +35,21 @@ import (
 
 // A few is how a product of few rows is shared.
 type few struct {
-	rows      int  // a power of two that holds them
-	threads   int  // of a threadgroup
-	down      bool // simdgroups go down columns; else lines of threads go along rows
-	line      int  // threads of a line
-	share     int  // simdgroups that go down the same columns, each a part of them
-	beside    bool // a thread's four columns lie side by side; else a line's length apart
-	fragments bool // matrix units multiply, see fragments.go
-	inside    bool // this is a phase: the threadgroup computes all columns, for itself
-	normed    bool // squares of rows are added up beside the products
-	sets      int  // sums of each element: those of a norm's result have one of their own beside others
+	rows    int  // of a threadgroup, a power of two
+	blocks  bool // there are more rows: several threadgroups share a strip
+	threads int  // of a threadgroup
+	down    bool // simdgroups go down columns; else lines of threads go along rows
+	line    int  // threads of a line
+	share   int  // simdgroups that go down the same columns, each a part of them
+	beside  bool // a thread's four columns lie side by side; else a line's length apart
+	inside  bool // this is a phase: the threadgroup computes all columns, for itself
+	normed  bool // squares of rows are added up beside the products
+	sets    int  // sums of each element: those of a norm's result have one of their own beside others
 }
 
 // The limits of a product of few rows, and the threads of a line where there are enough columns.
 const (
-	mostFewRows = 8
-	mostRows    = 16  // where isFew says so
+	mostFewRows = 8   // of a threadgroup
 	mostInside  = 128 // columns of a product that every threadgroup computes for itself
 	fewThreads  = 256
 	mostLine    = 16
@@ -58,61 +57,52 @@ const (
 	mostDeep    = 16 // places of the inner axis that a thread takes at once, times rows
 	shortInner  = 256
 	mostAhead   = 32      // elements of the left operand that are under way at once
-	mostStaged  = 256     // places of the inner axis in threadgroup memory, of more than mostFewRows rows
-	mostAgain   = 1 << 22 // elements of b, where threads multiply more rows and compute what feeds them again
+	leastTiled  = 1 << 26 // multiplications of two operands of 16 bits from which tiles are faster
+	mostStacked = 4       // rows of F32 whose terms are too few for a library
 )
 
 // inThreadgroup is the buffer of a result that stays in threadgroup memory.
 const inThreadgroup = -3
 
-// FewRows is how many rows products have, at most, that can be one launch with what feeds them.
-func (l Limits) FewRows() int {
-	if l.Family == NVIDIA {
-		return mostRows
+// Few says whether a product is one of few rows, with these types of its operands; that of codes is U8.
+//
+// Threads multiply once for each row and element of b. NVIDIA's GPUs take longer for that than to read b,
+// from a few rows on, where their matrix units do not; but tiles have more launches: norms and gates before
+// them, and of F32 terms (split_terms.go). So small products are those of few rows up to 8, and where a is
+// F32 up to 16, in two blocks of rows. Apple's GPUs have not been compared.
+func (l Limits) Few(rows, inner, columns int, left, right dtype.Type) bool {
+	work, wide := rows*inner*columns, left == dtype.F32
+	switch {
+	case rows == 1 || l.Family != NVIDIA || right == dtype.U8 || !right.Float() || right == dtype.F64:
+		return rows <= mostFewRows
+	case right == dtype.F32:
+		return rows <= mostFewRows || wide && rows <= 2*mostFewRows
+	case wide && right == dtype.BF16:
+		return rows <= mostStacked || rows <= 2*mostFewRows && work < 2*leastTiled
 	}
-	return mostFewRows
+	return rows <= mostFewRows && work < leastTiled
 }
 
-// isFew says which products are those of few rows. Up to mostFewRows all are. Up to mostRows those of
-// NVIDIA's GPUs are whose left operand lies along its rows, if there are columns for a good part of the
-// processors, or few that each threadgroup computes for itself: of two or four launches one is left. They
-// multiply in threads, 16 times for each element of b, which takes about as long as reading b; or by matrix
-// units, where both operands are f16 or bf16. Where one is, tiles are faster. Apple's tiles of 16 rows have
-// not been compared.
+// isFew says whether this is a product of few rows. One that has taken a norm or a gate is.
 func (p *product) isFew(limits Limits) bool {
-	m, n, main := p.space.lens[1], p.space.lens[0], p.longest()
-	if m <= mostFewRows {
-		return true
+	main := p.longest()
+	right := p.operandType(2*main + 1)
+	if p.weights[2*main+1] != "" {
+		right = dtype.U8
 	}
-	if m > limits.FewRows() || !p.inst.DType.Float() || len(p.space.lens) > 2 || len(p.weights) > 0 || p.g.TF32 || !p.fours(2*main, innerAxis) {
-		return false
-	}
-	inside := p.inside != nil && n <= mostInside
-	if !inside && n < 4*limits.Processors {
-		return false
-	}
-	left, right := p.rests(main)
-	return left && right || p.fitsFragments(main)
+	return p.norm != nil || limits.Few(p.space.lens[1], p.inner[main], p.space.lens[0], p.operandType(2*main), right) &&
+		(p.space.lens[1] <= mostFewRows || len(p.space.lens) == 2 && !p.g.TF32)
 }
 
 // newFew chooses how the threads share a product. The pair with the longest inner axis decides.
 func (p *product) newFew(limits Limits) *few {
 	main := p.longest()
 	n := p.space.lens[0]
-	f := &few{rows: ceilPower(p.space.lens[1]), threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1,
+	rows := p.space.lens[1]
+	f := &few{rows: min(ceilPower(rows), mostFewRows), blocks: rows > mostFewRows, threads: max(simdWidth, min(fewThreads, limits.Threads)/simdWidth*simdWidth), line: mostLine, share: 1,
 		normed: p.norm != nil, sets: 1}
 	if f.normed && slices.Contains(p.normed, true) && slices.Contains(p.normed, false) {
 		f.sets = 2
-	}
-	if f.fragments = f.rows > mostFewRows && p.fitsFragments(main); f.fragments {
-		f.threads = max(simdWidth, min(fragmentThreads, limits.Threads)/simdWidth*simdWidth)
-		f.down = p.strideB[main] == 1
-		return f
-	}
-	processors := limits.Processors
-	if f.rows > mostFewRows { // sums meet in threadgroup memory, and each strip reads all of a
-		f.line = mostFewRows * mostLine / f.rows
-		processors /= 2
 	}
 	codes := p.codes(main)
 	f.down = !codes && p.strideB[main] == 1
@@ -120,9 +110,9 @@ func (p *product) newFew(limits Limits) *few {
 	if codes && p.inside == nil { // a block of 16 outputs: its lines follow one another
 		f.line = leastLine
 	}
-	batches := p.space.size() / max(n*p.space.lens[1], 1)
-	narrower := func() bool { return f.strip() >= 2*n || (n+f.strip()-1)/f.strip()*batches < processors }
-	for f.down && narrower() && f.simds()%(2*f.share) == 0 && (f.rows <= mostFewRows || 2*f.parts()*4 <= mostStaged) {
+	blocks := p.space.size() / max(n*rows, 1) * ((rows + f.rows - 1) / f.rows)
+	narrower := func() bool { return f.strip() >= 2*n || (n+f.strip()-1)/f.strip()*blocks < limits.Processors }
+	for f.down && narrower() && f.simds()%(2*f.share) == 0 {
 		f.share *= 2
 	}
 	for !f.down && narrower() && f.line > leastLine {
@@ -168,9 +158,6 @@ func (p *product) isInside(n int) bool { return p.inside[p.inst.Args[n]] > 0 }
 
 // strip is how many columns a threadgroup computes at once.
 func (f *few) strip() int {
-	if f.fragments {
-		return fragmentStrip
-	}
 	if f.down {
 		return 4 * f.simds() / f.share
 	}
@@ -190,10 +177,7 @@ func (f *few) parts() int {
 }
 
 func (f *few) meet() int {
-	switch {
-	case f.fragments:
-		return min(f.simds(), fragmentMeet)
-	case f.down:
+	if f.down {
 		return f.share
 	}
 	return f.simds()
@@ -208,14 +192,8 @@ func (f *few) width() int {
 	return n
 }
 
-// space is how many numbers need threadgroup memory to meet, or to be shared before.
-func (f *few) space() int {
-	n := f.meet() * f.rows * f.width()
-	if f.rows > mostFewRows && !f.fragments {
-		n = max(n, f.rows*mostStaged)
-	}
-	return n
-}
+// space is how many numbers meet in threadgroup memory.
+func (f *few) space() int { return f.meet() * f.rows * f.width() }
 
 // writeFew writes the product down, after all is declared. Its threadgroup memory is declared by the caller:
 // space, and the arrays of results that stay inside.
@@ -223,18 +201,15 @@ func (p *product) writeFew(first int) {
 	f := p.few
 	p.line("const int me = int(at.x);")
 	if f.inside {
+		p.ownRows()
 		p.line("for (%[1]s column = 0; column < a.n0; column += %[2]d) {", p.index, f.strip())
 	} else {
 		p.ownStrip()
 	}
-	if f.fragments {
-		p.addFragments()
-	} else {
-		p.addAll()
-		p.together()
-		p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-		p.meet()
-	}
+	p.addAll()
+	p.together()
+	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	p.meet()
 	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 	p.endFew(first, f.threads)
 	if f.inside {
@@ -242,9 +217,36 @@ func (p *product) writeFew(first int) {
 	}
 }
 
+// ownRows finds the first row of the threadgroup. Those that share a strip lie side by side, so that caches
+// serve all but the first one.
+func (p *product) ownRows() {
+	if p.few.blocks {
+		p.line("const %[1]s row = %[1]s(group.x) %% a.down * %[2]d;", p.index, p.few.rows)
+	}
+}
+
+// row is the expression of the threadgroup's row r, and own that of its own row at i1.
+func (f *few) row(r string) string {
+	if f.blocks {
+		return "row + " + r
+	}
+	return r
+}
+
+func (f *few) own() string {
+	if f.blocks {
+		return "(i1 - row)"
+	}
+	return "i1"
+}
+
 // ownStrip finds the strip of the threadgroup.
 func (p *product) ownStrip() {
+	p.ownRows()
 	p.line("%[1]s left = %[1]s(group.x);", p.index)
+	if p.few.blocks {
+		p.line("left /= a.down;")
+	}
 	p.line("const %s column = left %% a.across * %d;", p.index, p.few.strip())
 	p.line("left /= a.across;")
 	p.batch()
@@ -300,11 +302,7 @@ func (p *product) addFew(n int) {
 	if n == 0 && p.waits { // for what a kernel before computes, while the weights are under way
 		p.line("if (%s) wait_for_previous();", first)
 	}
-	if p.staged(n, depth) {
-		p.stage(n, depth)
-	} else {
-		p.leftRows(n, depth, codes, scaled)
-	}
+	p.leftRows(n, depth, codes, scaled)
 	if codes && !scaled {
 		minimums := ir.QuantOf(&weight(p.g, p.inst.Args[2*n+1]).Attr).Form == ir.Minimums
 		if minimums {
@@ -338,9 +336,9 @@ func (p *product) early() bool {
 	v := p.inst.Args[1]
 	stays := func(v backend.Ref) bool { i, input := v.Input(); return input && p.g.Inputs[i].Weight }
 	if q := weight(p.g, v); q != nil {
-		return !p.few.fragments && p.norm == nil && !slices.ContainsFunc(q.Args, func(a backend.Ref) bool { return !stays(a) })
+		return p.norm == nil && !slices.ContainsFunc(q.Args, func(a backend.Ref) bool { return !stays(a) })
 	}
-	return !p.few.fragments && stays(v)
+	return stays(v)
 }
 
 // leftRows begins a loop over r, in which l holds the elements of row r: those of several rows are under way
@@ -377,7 +375,7 @@ func (p *product) clearRight(n, depth int) {
 // axis load its last places.
 func (p *product) left(n, depth, batch int) {
 	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
-	p.line("const %s i1 = min(%s(first + i), a.n1 - 1);", p.index, p.index)
+	p.line("const %s i1 = min(%s(%s), a.n1 - 1);", p.index, p.index, p.few.row("first + i"))
 	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
 		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
 		p.line("%s v[4];", register(p.inst.DType))
@@ -394,51 +392,12 @@ func (p *product) left(n, depth, batch int) {
 	p.normWeights(n, depth)
 }
 
-// staged says whether the left operand of pair n passes through threadgroup memory: that of many rows, for
-// which a thread would wait more than once for each element of b.
-func (p *product) staged(n, depth int) bool {
-	return p.few.rows > mostFewRows && p.inner[n] >= shortInner && p.fours(2*n, innerAxis) && depth*p.few.parts() <= mostStaged
-}
-
-// stage begins the loop of leftRows, with l read from threadgroup memory: the threads have loaded the places
-// of all of them there, four elements each at a time, beside w.
-func (p *product) stage(n, depth int) {
-	f, left := p.few, p.operand(2*n)
-	places := depth * f.parts()
-	fours := f.rows * places / 4
-	each := (fours + f.threads - 1) / f.threads
-	p.line("float v[%d][4];", each)
-	p.line("UNROLL for (int q = 0; q < %d; q++) {", each)
-	p.line("const int e = min(me + q * %d, %d);", f.threads, fours-1)
-	p.line("const %[1]s i1 = min(%[1]s(e / %[2]d), a.n1 - 1), near = min(start + e %% %[2]d * 4, a.k%[3]d - 4);", p.index, places/4, n)
-	p.line("load4(a.%s + (%s + near), v[q]);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]))
-	p.line("}")
-	p.line("simdgroup_barrier(mem_flags::mem_none);")
-	p.line("if (start + %d > a.k%d) {", places, n)
-	p.clearRight(n, depth)
-	p.line("UNROLL for (int q = 0; q < %d; q++) {", each)
-	p.line("const bool beyond = start + min(me + q * %d, %d) %% %d * 4 >= a.k%d;", f.threads, fours-1, places/4, n)
-	p.line("UNROLL for (int d = 0; d < 4; d++) v[q][d] = beyond ? 0.0f : v[q][d];")
-	p.line("}")
-	p.line("}")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("UNROLL for (int q = 0; q < %d; q++) {", each)
-	p.line("const int e = me + q * %d;", f.threads)
-	p.line("if (e < %d) *(threadgroup float4*)(space + 4 * e) = float4(v[q][0], v[q][1], v[q][2], v[q][3]);", fours)
-	p.line("}")
-	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	p.line("UNROLL for (int first = 0; first < 1; first++) {")
-	p.line("UNROLL for (int r = 0; r < %d; r++) {", f.rows)
-	p.line("float l[%d];", depth)
-	p.line("UNROLL for (int q = 0; q < %d; q += 4) read4(space + (r * %d + y * %d + q), l + q);", depth, places, depth)
-}
-
 // chunk is how many places of the inner axis a thread loads side by side where a simdgroup goes down columns
 // by loads that follow one another in memory, of 16 bytes if there is enough for all threads; 0 elsewhere:
 // then all its places lie side by side.
 func (p *product) chunk(n int) int {
 	switch {
-	case !p.few.down || p.few.rows > mostFewRows || p.inner[n] < shortInner || !p.fours(2*n, innerAxis) || !p.fours(2*n+1, innerAxis):
+	case !p.few.down || p.inner[n] < shortInner || !p.fours(2*n, innerAxis) || !p.fours(2*n+1, innerAxis):
 		return 0
 	case p.eights(2*n+1) && p.inner[n] >= 8*p.few.parts():
 		return 8
@@ -473,9 +432,6 @@ func (p *product) depth(n int) int {
 	}
 	if p.inner[n] < shortInner {
 		return 4
-	}
-	if p.few.rows > mostFewRows {
-		return max(4, min(8, mostStaged/p.few.parts()))
 	}
 	most := max(4, mostDeep/p.few.rows)
 	if p.few.normed && !p.few.down { // beside its weights: with more, an H200's processor has room for one threadgroup
@@ -587,10 +543,7 @@ func (p *product) endFew(first, threads int) {
 		met("rest", fmt.Sprintf("of + %d", f.strip()))
 		p.line("all = op_add(all, rest);")
 	}
-	p.line("const %s i0 = column + e %% %d, i1 = e / %d;", p.index, f.strip(), f.strip())
-	if f.fragments {
-		p.addShort()
-	}
+	p.line("const %s i0 = column + e %% %d, i1 = %s;", p.index, f.strip(), f.row(fmt.Sprintf("e / %d", f.strip())))
 	p.finishElement("all", first)
 	p.line("}")
 }

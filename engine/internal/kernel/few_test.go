@@ -90,6 +90,35 @@ func quantTrials() []trial {
 	return list
 }
 
+// TestFew: which products of decoders are those of few rows on NVIDIA's GPUs.
+func TestFew(t *testing.T) {
+	const f32, bf16 = dtype.F32, dtype.BF16
+	for _, c := range []struct {
+		rows, inner, columns int
+		left, right          dtype.Type
+		want                 bool
+	}{
+		{1, 8192, 1 << 18, bf16, bf16, true},
+		{2, 3584, 3584, bf16, bf16, true}, // q of 7 B
+		{2, 3584, 18944, bf16, bf16, false},
+		{8, 896, 4864, bf16, bf16, true}, // gate of 0.5 B
+		{9, 896, 896, bf16, bf16, false},
+		{4, 3584, 18944, f32, bf16, true},
+		{6, 3584, 18944, f32, bf16, false},
+		{16, 896, 4864, f32, bf16, true},
+		{16, 1536, 8960, f32, bf16, false},
+		{17, 896, 896, f32, bf16, false},
+		{16, 4096, 4096, f32, f32, true},
+		{8, 8192, 8192, bf16, dtype.U8, true}, // in codes
+		{9, 896, 896, f32, dtype.U8, false},
+		{8, 4096, 4096, dtype.I8, dtype.I8, true},
+	} {
+		if got := (Limits{Family: NVIDIA}).Few(c.rows, c.inner, c.columns, c.left, c.right); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
+
 // TestLaunches counts what a group of products takes: LoRA of few rows is one launch.
 func TestLaunches(t *testing.T) {
 	for _, c := range []struct {
@@ -104,11 +133,11 @@ func TestLaunches(t *testing.T) {
 		{"a wide first product", loraGroup(dtype.F32, 1, 896, 896, 256, false), 2},
 		{"lora of sixteen rows on NVIDIA's", loraGroup(dtype.F32, 16, 1024, 4096, 16, false), 1},
 		{"lora of sixteen rows on NVIDIA's, x·Wᵀ", loraGroup(dtype.F32, 16, 1024, 4096, 16, true), 1},
-		{"a large lora of sixteen rows on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 4096, 16, false), 3},
-		{"lora of sixteen rows and few columns on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 512, 16, false), 4},
-		{"lora of sixteen rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 16, 4096, 4096, 16, false), 1},
-		{"lora of sixteen rows in bf16 on NVIDIA's, x·Wᵀ", loraGroup(dtype.BF16, 16, 1024, 1024, 16, true), 1},
-		{"lora of sixteen odd rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 16, 1023, 1024, 16, false), 4},
+		{"a large lora of sixteen rows on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 4096, 16, false), 1},
+		{"lora of sixteen rows and few columns on NVIDIA's", loraGroup(dtype.F32, 16, 4096, 512, 16, false), 1},
+		{"lora of eight rows in bf16 on NVIDIA's, x·Wᵀ", loraGroup(dtype.BF16, 8, 1024, 1024, 16, true), 1},
+		{"a large lora of eight rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 8, 4096, 4096, 16, false), 3},
+		{"lora of nine rows in bf16 on NVIDIA's", loraGroup(dtype.BF16, 9, 1024, 1024, 16, false), 4},
 		{"lora of seventeen rows on NVIDIA's", loraGroup(dtype.F32, 17, 4096, 4096, 16, false), 4},
 	} {
 		limits := Limits{Threads: 1024, SIMDWidth: simdWidth}

@@ -19,9 +19,6 @@ import (
 // A gate, silu(x·G)·(x·U): a threadgroup computes its strip of x·G and keeps it in threadgroup memory, then
 // the same strip of x·U, after which the work on both is an epilogue as any other.
 
-// MostNormed is the number of rows up to which a product takes a norm and gates.
-const MostNormed = mostFewRows
-
 // readNorm takes the operand of a norm in place of its result.
 func (p *product) readNorm(g *backend.Group) {
 	p.normed = make([]bool, len(p.inst.Args)/2)
@@ -161,7 +158,7 @@ func (p *product) declareGates() {
 func (p *product) loadGates() {
 	for _, n := range gatedBy(p.g, p.number) {
 		if p.inside != nil {
-			p.line("const float %s = inside%d[i1 * %d + (i0 - column)];", p.valueName(n), n, p.few.strip())
+			p.line("const float %s = inside%d[%s * %d + (i0 - column)];", p.valueName(n), n, p.few.own(), p.few.strip())
 		} else {
 			p.line("const float %[1]s = a.gate_%[1]s[i1 * a.n0 + i0];", p.valueName(n))
 		}
@@ -173,7 +170,7 @@ func alikeStrips(phases []*product) {
 	last := phases[len(phases)-1]
 	for _, p := range phases {
 		if p.gate && (p.few.strip() != last.few.strip() || p.few.threads != last.few.threads) {
-			plain := few{rows: last.few.rows, threads: last.few.threads, line: mostLine, share: 1}
+			plain := few{rows: last.few.rows, blocks: last.few.blocks, threads: last.few.threads, line: mostLine, share: 1}
 			for _, other := range phases {
 				if other.gate || other == last {
 					own := plain

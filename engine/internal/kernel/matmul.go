@@ -331,7 +331,7 @@ func (p *product) operandElement(n int) string {
 		return value
 	}
 	if v := p.inst.Args[n]; p.isInside(n) {
-		return fmt.Sprintf("inside%d[i1 * %d + deep]", v.Index, p.inside[v])
+		return fmt.Sprintf("inside%d[%s * %d + deep]", v.Index, p.few.own(), p.inside[v])
 	}
 	return fmt.Sprintf("loaded(a.%s[%s])", p.operand(n), p.operandIndex(n))
 }
@@ -428,12 +428,15 @@ func (p *product) finishElement(sum string, first int) {
 			if p.gate {
 				at = "(i0 - column)"
 			}
-			p.line("inside%d[i1 * %d + %s] = %s;", r.value.Index, p.inside[r.value], at, p.value(r.value))
+			p.line("inside%d[%s * %d + %s] = %s;", r.value.Index, p.few.own(), p.inside[r.value], at, p.value(r.value))
 			continue
 		}
 		only := ""
-		if p.few != nil && p.few.inside { // every threadgroup has it: one stores it
+		if p.few != nil && p.few.inside { // every threadgroup of these rows has it: one stores it
 			only = "if (group.x == 0) "
+			if p.few.blocks {
+				only = "if (int(group.x) < a.down) "
+			}
 		}
 		p.store(only, i, &p.space.places[first+i], r.dtype, r.value)
 	}

@@ -21,6 +21,7 @@ type productTrial struct {
 	offset     int        // of the right operand's first element, so that its lines are not aligned
 	epilogue   bool       // y = gelu(x·w + bias) + residual
 	tf32       bool
+	terms      bool // the result has the left operand's type
 	processors int
 	family     Family
 	warpgroups bool
@@ -30,6 +31,9 @@ func (p productTrial) String() string {
 	s := fmt.Sprintf("%v×%v[%d %d %d], down %v, from %d, epilogue %v, tf32 %v, %d processors", p.a, p.b, p.m, p.k, p.n, p.down, p.offset, p.epilogue, p.tf32, p.processors)
 	if p.warpgroups {
 		s += ", warpgroups"
+	}
+	if p.terms {
+		s += ", in terms"
 	}
 	return s
 }
@@ -43,7 +47,11 @@ func lies(rows, columns int, down bool) ir.Layout {
 }
 
 func (p productTrial) group() *backend.Group {
-	g := oneOp(backend.MatMul, ir.MatMul, ir.Attr{}, []ir.Type{typeOf(p.a, p.m, p.k), typeOf(p.b, p.k, p.n)}, typeOf(p.b, p.m, p.n))
+	y := p.b
+	if p.terms {
+		y = p.a
+	}
+	g := oneOp(backend.MatMul, ir.MatMul, ir.Attr{}, []ir.Type{typeOf(p.a, p.m, p.k), typeOf(p.b, p.k, p.n)}, typeOf(y, p.m, p.n))
 	g.TF32 = p.tf32
 	g.Inputs[0].Layout, g.Inputs[1].Layout = lies(p.m, p.k, p.down[0]), lies(p.k, p.n, p.down[1])
 	if p.offset > 0 { // a part of a wider matrix
@@ -52,10 +60,10 @@ func (p productTrial) group() *backend.Group {
 	}
 	if p.epilogue {
 		shape := []int{p.m, p.n}
-		bias := withLayout(tensorInput(3, p.b, p.n), ir.Contiguous([]int{1, p.n}).Expand(shape))
-		g.Inputs = append(g.Inputs, bias, tensorInput(4, p.b, p.m, p.n))
+		bias := withLayout(tensorInput(3, y, p.n), ir.Contiguous([]int{1, p.n}).Expand(shape))
+		g.Inputs = append(g.Inputs, bias, tensorInput(4, y, p.m, p.n))
 		g.Outputs[0].Buf = 2
-		g.Insts = append(g.Insts, inst(ir.Add, p.b, shape, ref(0), backend.In(2)), inst(ir.Gelu, p.b, shape, ref(1)), inst(ir.Add, p.b, shape, ref(2), backend.In(3)))
+		g.Insts = append(g.Insts, inst(ir.Add, y, shape, ref(0), backend.In(2)), inst(ir.Gelu, y, shape, ref(1)), inst(ir.Add, y, shape, ref(2), backend.In(3)))
 		g.Outputs[0].Value = ref(3)
 	}
 	return g
@@ -101,6 +109,8 @@ func productTrials() []productTrial {
 			productTrial{m: 150, k: 300, n: 16, a: dtype.F32, b: dtype.BF16, processors: 3, family: family},
 			productTrial{m: 16, k: 300, n: 150, a: dtype.F32, b: dtype.F16, down: [2]bool{true, false}, processors: 3, family: family},
 			productTrial{m: 24, k: 72, n: 152, a: dtype.F32, b: dtype.F16, down: [2]bool{false, true}, family: family},
+			productTrial{m: 13, k: 300, n: 152, a: dtype.F32, b: dtype.BF16, terms: true, family: family}, // blocks of rows
+			productTrial{m: 16, k: 1100, n: 150, a: dtype.F32, b: dtype.BF16, down: [2]bool{false, true}, epilogue: true, terms: true, family: family},
 			productTrial{m: 17, k: 70, n: 150, a: dtype.F32, b: dtype.BF16, family: family},
 			productTrial{m: 150, k: 700, n: 20, a: dtype.BF16, b: dtype.BF16, down: [2]bool{true, true}, processors: 3, family: family}, // loaded far ahead
 			productTrial{m: 50, k: 30, n: 70, a: dtype.I64, b: dtype.I64, family: family},

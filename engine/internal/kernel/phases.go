@@ -42,7 +42,7 @@ func fused(g *backend.Group, limits Limits) *Kernel {
 			return nil
 		}
 		p := newProduct(g, i, nil, inside, scratch, own)
-		if p.few == nil || len(p.space.lens) > 2 || i != last && !gate && p.space.lens[0] > mostInside || i == last && p.again() {
+		if p.few == nil || len(p.space.lens) > 2 || i != last && !gate && p.space.lens[0] > mostInside {
 			return nil
 		}
 		p.few.inside = i != last && !gate
@@ -50,12 +50,6 @@ func fused(g *backend.Group, limits Limits) *Kernel {
 	}
 	alikeStrips(phases)
 	return &Kernel{Dispatches: []Dispatch{joined(phases)}}
-}
-
-// again says whether the last one of products that feed one another is so large that it takes longer to
-// compute the others in each threadgroup than in launches of their own. Matrix units make that cheap.
-func (p *product) again() bool {
-	return p.few.rows > mostFewRows && !p.few.fragments && p.space.lens[0]*p.inner[p.longest()] > mostAgain
 }
 
 // feeds says whether a later product takes what product i computes, and takes it as its left operand.
@@ -149,7 +143,7 @@ func joined(phases []*product) Dispatch {
 func abreast(phases []*product) bool {
 	last := phases[len(phases)-1].few
 	for _, p := range phases {
-		if p.few.inside || p.few.rows > mostFewRows || p.few.threads != last.threads || len(p.inner) > 1 {
+		if p.few.inside || p.few.threads != last.threads || len(p.inner) > 1 {
 			return false
 		}
 	}

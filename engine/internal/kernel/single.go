@@ -392,7 +392,9 @@ func dequantizePieces(g *backend.Group, q ir.Quant, k *Kernel) {
 	if q.Transposed {
 		y = []int{q.K * q.N, 8, ir.QuantBlock * q.K, 4 * q.K}
 	}
-	lay := func(name string, strides ...int) named { return named{name: name, layout: ir.Layout{Shape: shape, Stride: strides}} }
+	lay := func(name string, strides ...int) named {
+		return named{name: name, layout: ir.Layout{Shape: shape, Stride: strides}}
+	}
 	layouts := []named{lay("y", y...), lay("k", 0, 8, 0, 0), lay("n", 0, 0, ir.QuantBlock, 4), lay("first", q.Blocks(), 0, 0, 0)}
 	if q.Transposed { // neighbours store the inputs of an output
 		shape[1], shape[2] = shape[2], shape[1]

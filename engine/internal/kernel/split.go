@@ -75,7 +75,8 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 }
 
 // oneLaunch says whether a text computes a product in one launch, or in one that others share, where a
-// library would make one or two and be no faster: memory limits both.
+// library would make one or two and be no faster: memory limits both. Of F32 times bf16 arithmetic limits the
+// text.
 func (p *product) oneLaunch(limits Limits) bool {
 	products := 0
 	for _, in := range p.g.Insts {
@@ -83,7 +84,7 @@ func (p *product) oneLaunch(limits Limits) bool {
 			products++
 		}
 	}
-	return p.thin() && (products > 1 || p.fills(p.groups(), limits))
+	return p.thin() && !p.byTerms(p.longest()) && (products > 1 || p.fills(p.groups(), limits))
 }
 
 // cost is what is moved for the library's sake, in bytes; each launch more than one counts as what is moved

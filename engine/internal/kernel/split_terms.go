@@ -23,12 +23,15 @@ const terms = 3
 // termsFlops is the flopsPerByte of the products of a term, beside a text that does the whole in f32.
 const termsFlops = 24
 
-// inTerms says whether the left operand of pair n is multiplied in terms.
-func (s *split) inTerms(n int) bool {
-	i, input := s.inst.Args[2*n].Input()
-	return input && !isNumber(s.g.Inputs[i]) && (s.way == inFloats || s.way == stacked) && s.inst.DType == dtype.F32 && !s.g.TF32 &&
-		s.operandType(2*n) == dtype.F32 && s.operandType(2*n+1) == dtype.BF16
+// byTerms says whether the left operand of pair n has terms.
+func (p *product) byTerms(n int) bool {
+	i, input := p.inst.Args[2*n].Input()
+	return input && !isNumber(p.g.Inputs[i]) && p.inst.DType == dtype.F32 && !p.g.TF32 &&
+		p.operandType(2*n) == dtype.F32 && p.operandType(2*n+1) == dtype.BF16
 }
+
+// inTerms says whether it is multiplied so.
+func (s *split) inTerms(n int) bool { return (s.way == inFloats || s.way == stacked) && s.byTerms(n) }
 
 // bringTerms writes the dispatch that makes the terms of the left operand of pair n, and returns the pairs of
 // them, the smallest first, or one of all.

@@ -108,7 +108,8 @@ func TestSplit(t *testing.T) {
 		{"large", one(bf16, 4096, 4096, 4096, nil), []string{"4096×4096 by 4096×4096 of bf16"}},
 		{"f32", one(f32, 512, 512, 512, nil), []string{"512×512 by 512×512 of f32"}},
 		{"integers", one(dtype.I32, 512, 512, 512, nil), []string{"matmul"}},
-		{"few rows", one(bf16, 8, 4096, 4096, nil), []string{"matmul"}},
+		{"few rows", one(bf16, 8, 1024, 4096, nil), []string{"matmul"}},
+		{"few rows of a large product", one(bf16, 8, 4096, 4096, nil), []string{"8×4096 by 4096×4096 of bf16"}},
 		{"small", one(bf16, 64, 64, 64, nil), []string{"matmul"}},
 		{"a residual, a bias, gelu", one(bf16, 512, 512, 512, func(s *sketch, y backend.Ref, shape []int) backend.Ref {
 			y = s.inst(ir.Add, ir.Attr{}, bf16, shape, s.input(bf16, ir.Contiguous(shape)), y)

@@ -125,8 +125,8 @@ const (
 	pavedStages = 4
 )
 
-// Products have at least leastMatrix rows and columns to be worth a tile of matrices, and up to mostThin of
-// one of them to be thin.
+// Products have at least leastMatrix rows and columns to be worth a tile of matrices, but on NVIDIA's GPUs,
+// where those of fewer rows are large; and up to mostThin of one of them to be thin.
 const (
 	leastMatrix = mostFewRows + 1
 	mostThin    = 32
@@ -152,7 +152,7 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact, short bool, l Limi
 	if l.Family == NVIDIA {
 		t.by, t.stages, t.woven = byFragments, 2, true
 	}
-	if !dt.Float() || min(rows, columns) < leastMatrix || l.Family == NVIDIA && !exact {
+	if !dt.Float() || columns < leastMatrix || rows < leastMatrix && l.Family != NVIDIA || l.Family == NVIDIA && !exact {
 		t.by, t.down, t.high, t.wide = byThreads, 4, 4, 4
 	}
 	switch {

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -88,7 +89,7 @@ func (c *clustering) mergeProducts() {
 // gated says whether an epilogue may read both of two products.
 func (c *clustering) gated(a, b int) bool {
 	s := c.values[a].shape
-	return len(s) == 2 && s[0] <= c.hints.Gated && slices.Equal(s, c.values[b].shape) && c.values[a].dtype.Float()
+	return c.hints.Absorbing && len(s) == 2 && slices.Equal(s, c.values[b].shape) && c.values[a].dtype.Float() && c.few(a) && c.few(b)
 }
 
 // combined says whether an elementwise value is computed from products of both a and b, element by element.
@@ -454,12 +455,7 @@ func (c *clustering) mayUnite(a, b *cluster) bool {
 // chainProducts puts products that need one another into one launch when they have few rows: then a launch
 // costs more than the work between two of its phases.
 func (c *clustering) chainProducts() {
-	few := func(k *cluster) bool {
-		return k.kind == backend.MatMul && !slices.ContainsFunc(k.heavy, func(v int) bool {
-			s := c.values[v].shape
-			return ir.Size(s[:len(s)-1]) > c.hints.FewRows
-		})
-	}
+	few := func(k *cluster) bool { return k.kind == backend.MatMul && c.allFew(k) }
 	for i, k := range c.all {
 		k.place = i
 	}
@@ -480,6 +476,37 @@ func (c *clustering) chainProducts() {
 	}
 }
 
+// allFew says whether all products of a cluster have few rows.
+func (c *clustering) allFew(k *cluster) bool {
+	return !slices.ContainsFunc(k.heavy, func(v int) bool { return c.values[v].op == ir.MatMul && !c.few(v) })
+}
+
+// few says whether a product has few rows, by its longest pair.
+func (c *clustering) few(v int) bool {
+	x := &c.values[v]
+	inner, main := 0, 0
+	for i := 0; i < len(x.args); i += 2 {
+		if s := c.values[x.args[i]].shape; s[len(s)-1] > inner {
+			inner, main = s[len(s)-1], i
+		}
+	}
+	columns := x.shape[len(x.shape)-1]
+	return c.hints.Few(x.size()/max(1, columns), inner, columns, c.stored(x.args[main]), c.stored(x.args[main+1]))
+}
+
+// stored is the type in which an operand of a product lies in memory: U8 if it is in codes.
+func (c *clustering) stored(v int) dtype.Type {
+	b, _ := c.base(v)
+	switch x := &c.values[b]; x.op {
+	case ir.Cast:
+		return c.stored(x.args[0])
+	case ir.Dequantize:
+		return dtype.U8
+	default:
+		return x.dtype
+	}
+}
+
 // joinNorms brings norms of few rows into the launch of the products that read them, if these are of one
 // launch: each threadgroup finds the scale of the rows for itself, which costs less than a launch even where
 // the columns are a vocabulary's.
@@ -489,10 +516,10 @@ func (c *clustering) joinNorms() {
 			continue
 		}
 		n := k.heavy[0]
-		if x := &c.values[n]; x.op != ir.RMSNorm || x.size() > c.hints.Normed*x.shape[len(x.shape)-1] {
+		if !c.hints.Absorbing || c.values[n].op != ir.RMSNorm {
 			continue
 		}
-		if m := c.readsNorm(n); m != nil && !c.normed(m) && c.fits(m, k) && c.independent(m, k) {
+		if m := c.readsNorm(n); m != nil && c.allFew(m) && !c.normed(m) && c.fits(m, k) && c.independent(m, k) {
 			c.merge(m, k)
 		}
 	}

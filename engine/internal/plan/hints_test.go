@@ -139,6 +139,9 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		}
 		return append(list, x)
 	}
+	upTo := func(most int) func(rows, inner, columns int, left, right dtype.Type) bool {
+		return func(rows, _, _ int, _, _ dtype.Type) bool { return rows <= most }
+	}
 	for _, c := range []struct {
 		name  string
 		graph func(*testing.T, *backend.Device) []*ir.Node
@@ -148,9 +151,9 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		{"small products", unrelated, backend.Hints{}, 1},
 		{"small products, each for itself", unrelated, backend.Hints{SmallFlops: -1}, 2},
 		{"products of few rows", chain, backend.Hints{}, 1},
-		{"products of few rows, one after the other", chain, backend.Hints{FewRows: 2}, 2},
+		{"products of few rows, one after the other", chain, backend.Hints{Few: upTo(2)}, 2},
 		{"gate and up", gated, backend.Hints{SmallFlops: -1}, 2},
-		{"gate and up together", gated, backend.Hints{SmallFlops: -1, Gated: 16}, 1},
+		{"gate and up together", gated, backend.Hints{SmallFlops: -1, Absorbing: true, Few: upTo(16)}, 1},
 		{"ropes and overwrites", kept, backend.Hints{}, 4},
 		{"ropes and overwrites together", kept, backend.Hints{Alike: true}, 2},
 		{"ropes and the overwrites that store them", kept, backend.Hints{Alike: true, Stored: 2}, 1},
@@ -160,9 +163,9 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 		{"weights' gradients of all layers together", weights, backend.Hints{SmallFlops: 2048, Together: 8}, 5},
 		{"weights' gradients of two layers together", weights, backend.Hints{SmallFlops: 2048, Together: 2}, 6},
 		{"a norm before two products", normed(40), backend.Hints{SmallFlops: -1}, 2},
-		{"a norm in the launch of two products", normed(40), backend.Hints{SmallFlops: -1, Normed: 4}, 1},
-		{"a norm of too many rows", normed(40), backend.Hints{SmallFlops: -1, Normed: 3}, 2},
-		{"a norm before the columns of a vocabulary", normed(150000), backend.Hints{SmallFlops: -1, Normed: 4}, 1},
+		{"a norm in the launch of two products", normed(40), backend.Hints{SmallFlops: -1, Absorbing: true, Few: upTo(4)}, 1},
+		{"a norm of too many rows", normed(40), backend.Hints{SmallFlops: -1, Absorbing: true, Few: upTo(3)}, 2},
+		{"a norm before the columns of a vocabulary", normed(150000), backend.Hints{SmallFlops: -1, Absorbing: true, Few: upTo(4)}, 1},
 		{"a cheap value", shared, backend.Hints{}, 2},
 		{"a cheap value that is kept", shared, backend.Hints{Cheap: -1}, 3},
 	} {

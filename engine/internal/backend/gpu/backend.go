@@ -78,8 +78,8 @@ func InfoOf(name string, d Info) backend.Info {
 		}
 	}
 	i.Hints = backend.Hints{
-		Later: true, Apart: !d.Unified, Alike: true, Stored: kernel.MostCompared, Gated: kernel.MostNormed, Normed: kernel.MostNormed, SmallFlops: 1 << 30, Together: levelsTogether,
-		Logits: max(leastLogits, d.Memory/128), Compilers: 8, FewRows: LimitsOf(d).FewRows(), Permuted: func(op ir.Op) bool { return op == ir.Rope },
+		Later: true, Apart: !d.Unified, Alike: true, Stored: kernel.MostCompared, Few: LimitsOf(d).Few, Absorbing: true, SmallFlops: 1 << 30, Together: levelsTogether,
+		Logits: max(leastLogits, d.Memory/128), Compilers: 8, Permuted: func(op ir.Op) bool { return op == ir.Rope },
 	}
 	return i
 }
