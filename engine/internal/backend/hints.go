@@ -13,12 +13,12 @@ type Hints struct {
 	// SmallFlops is the number of operations up to which products that share no operand share a launch,
 	// because one of them does not fill the device: 2²⁵ if 0.
 	SmallFlops int64
-	// Few says whether a product of so many rows, which reads columns of so many elements, is one of few rows:
-	// such products share a launch with those that they need. Codes are U8. Up to 8 rows if it is nil.
+	// Few says whether a product of so many rows, which reads columns of so many elements, is one of few
+	// rows: such products share a launch with those that they need. Codes are U8. Up to 8 rows if it is nil.
 	Few func(rows, inner, columns int, left, right dtype.Type) bool
-	// Absorbing lets products of few rows compute the norm of their left operand by themselves, and lets those
-	// whose results are combined element by element, silu(gate)·up, share a launch with that work. Otherwise
-	// the work is the epilogue of the second, which reads the first result from memory.
+	// Absorbing lets products of few rows compute the norm of their left operand by themselves, and lets
+	// those whose results are combined element by element, silu(gate)·up, share a launch with that work.
+	// Otherwise the work is the epilogue of the second, which reads the first result from memory.
 	Absorbing bool
 	// Alike lets ropes of the same positions, and overwrites at the same places, share a launch.
 	Alike bool
