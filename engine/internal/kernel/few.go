@@ -69,14 +69,19 @@ const inThreadgroup = -3
 // Threads multiply once for each row and element of b. NVIDIA's GPUs take longer for that than to read b,
 // from a few rows on, where their matrix units do not; but tiles have more launches: norms and gates before
 // them, and of F32 terms (split_terms.go). So small products are those of few rows up to 8, and where a is
-// F32 up to 16, in two blocks of rows. Apple's GPUs have not been compared.
+// F32 up to 16, in two blocks of rows. Those of codes are up to 8, and small ones up to 16, because tiles
+// take longer to read them. Apple's GPUs have not been compared.
 func (l Limits) Few(rows, inner, columns int, left, right dtype.Type) bool {
 	work, wide := rows*inner*columns, left == dtype.F32
 	switch {
-	case rows == 1 || l.Family != NVIDIA || right == dtype.U8 || !right.Float() || right == dtype.F64:
+	case rows == 1 || l.Family != NVIDIA:
 		return rows <= mostFewRows
-	case right == dtype.F32:
-		return rows <= mostFewRows || wide && rows <= 2*mostFewRows
+	case right == dtype.F32 && wide:
+		return rows <= 2*mostFewRows
+	case right == dtype.U8:
+		return rows <= mostFewRows || rows <= 2*mostFewRows && (wide || work < 2*leastTiled)
+	case !right.Float() || right.Size() != 2:
+		return rows <= mostFewRows
 	case wide && right == dtype.BF16:
 		return rows <= mostStacked || rows <= 2*mostFewRows && work < 2*leastTiled
 	}

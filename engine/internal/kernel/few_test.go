@@ -110,7 +110,10 @@ func TestFew(t *testing.T) {
 		{17, 896, 896, f32, bf16, false},
 		{16, 4096, 4096, f32, f32, true},
 		{8, 8192, 8192, bf16, dtype.U8, true}, // in codes
-		{9, 896, 896, f32, dtype.U8, false},
+		{16, 8192, 8192, f32, dtype.U8, true},
+		{16, 1024, 4096, bf16, dtype.U8, true},
+		{9, 8192, 8192, bf16, dtype.U8, false},
+		{17, 896, 896, f32, dtype.U8, false},
 		{8, 4096, 4096, dtype.I8, dtype.I8, true},
 	} {
 		if got := (Limits{Family: NVIDIA}).Few(c.rows, c.inner, c.columns, c.left, c.right); got != c.want {

@@ -180,6 +180,9 @@ const (
 	leastFlops = 1 << 22
 	// launchBytes is what a large GPU moves while it begins a launch, some 2.5 µs.
 	launchBytes = 8 << 20
+	// thinCodes is what a large GPU moves in the time in which a thin tile of 16 bits reads an element from
+	// codes, in bytes.
+	thinCodes = 8
 	// workspaceAlignment is what libraries want.
 	workspaceAlignment = 256
 )

@@ -75,8 +75,8 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 }
 
 // oneLaunch says whether a text computes a product in one launch, or in one that others share, where a
-// library would make one or two and be no faster: memory limits both. Of F32 times bf16 arithmetic limits the
-// text.
+// library would make one or two and be no faster: memory limits both. Of F32 times bf16, and of codes,
+// arithmetic limits the text.
 func (p *product) oneLaunch(limits Limits) bool {
 	products := 0
 	for _, in := range p.g.Insts {
@@ -84,7 +84,7 @@ func (p *product) oneLaunch(limits Limits) bool {
 			products++
 		}
 	}
-	return p.thin() && !p.byTerms(p.longest()) && (products > 1 || p.fills(p.groups(), limits))
+	return p.thin() && len(p.weights) == 0 && !p.byTerms(p.longest()) && (products > 1 || p.fills(p.groups(), limits))
 }
 
 // cost is what is moved for the library's sake, in bytes; each launch more than one counts as what is moved
@@ -106,6 +106,11 @@ func (s *split) worth() bool {
 			saved += p.Flops() / termsFlops
 		} else {
 			saved += p.Flops() / p.flopsPerByte()
+		}
+	}
+	if s.product.thin() && s.inst.DType != dtype.F32 {
+		for n := range s.weights {
+			saved += s.inner[n/2] * s.space.lens[0] * thinCodes
 		}
 	}
 	return flops >= leastFlops && saved >= s.cost()

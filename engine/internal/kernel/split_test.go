@@ -100,6 +100,14 @@ func TestSplit(t *testing.T) {
 	}
 	adapter := func(s *sketch, m, k, n, rank int) { adapted(s, m, k, n, rank, bf16) }
 	row := func(n int, shape []int) ir.Layout { return ir.Contiguous([]int{n}).Expand(shape) }
+	codes := func(m, n int) func(s *sketch) { // x·W, with W in codes
+		return func(s *sketch) {
+			q := ir.Quant{K: n, N: n, Bits: 4, Group: 64, DType: bf16}
+			words, scales := q.Shapes()
+			w := s.inst(ir.Dequantize, q.Attr(), bf16, q.Shape(), s.input(dtype.U8, ir.Contiguous(words)), s.input(f32, ir.Contiguous(scales)))
+			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, []int{m, n}, s.input(bf16, ir.Contiguous([]int{m, n})), w))
+		}
+	}
 	for _, c := range []struct {
 		name  string
 		group func(s *sketch)
@@ -141,6 +149,8 @@ func TestSplit(t *testing.T) {
 		{"frozen weights, and few rows", func(s *sketch) {
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, []int{64, 2048}, s.input(f32, ir.Contiguous([]int{64, 2048})), s.input(bf16, ir.Contiguous([]int{2048, 2048}))))
 		}, []string{"terms", "192×2048 by 2048×2048 of bf16, as f32", "map"}},
+		{"few rows of a large weight in codes", codes(24, 4096), []string{"dequantize", "24×4096 by 4096×4096 of bf16"}},
+		{"few rows of a small weight in codes", codes(24, 1024), []string{"matmul"}},
 		{"every second column", func(s *sketch) {
 			shape := []int{2048, 2048}
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, shape, s.input(f32, ir.Layout{Shape: shape, Stride: []int{4096, 2}}), s.input(f32, ir.Contiguous(shape))))
