@@ -193,10 +193,9 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 	}
 	rows := [AttentionOperands]*[3]int{AttentionQ: &a.QAt, AttentionK: &a.KAt, AttentionV: &a.VAt, AttentionO: &a.OAt, AttentionDO: &a.DOAt}
 	for i, v := range operands {
-		n, _ := v.Input()
-		input := &g.Inputs[n]
-		c.Operands[i] = field(input.Buf, input.Layout.Offset*input.DType.Size())
-		if input.Layout.Offset*input.DType.Size()%attentionAlignment != 0 {
+		input := inputOf(g, v)
+		c.Operands[i] = placeOf(input)
+		if c.Operands[i].At%attentionAlignment != 0 {
 			return c, false
 		}
 		if i == AttentionLSE {

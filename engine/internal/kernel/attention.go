@@ -189,9 +189,7 @@ func (a *attentionText) reads(name string, v backend.Ref) { a.readsAs(name, v, "
 
 // readsAs is reads for axes of other names.
 func (a *attentionText) readsAs(name string, v backend.Ref, axes string) {
-	i, _ := v.Input()
-	in := a.g.Inputs[i]
-	a.pointer("const ", name, in.DType, in.Buf, in.Layout.Offset)
+	in := a.input(name, v)
 	each := 16 / in.DType.Size()
 	vectors := in.DType == a.cell && in.Layout.Offset%each == 0
 	for axis, s := range in.Layout.Stride {
@@ -245,8 +243,7 @@ func (a *attentionText) lengths() {
 // masked declares the mask, if there is one.
 func (a *attentionText) masked(rest []backend.Ref) {
 	if len(rest) > 0 {
-		i, _ := rest[0].Input()
-		a.mask = a.g.Inputs[i].DType
+		a.mask = a.g.Type(rest[0]).DType
 		a.reads("mask", rest[0])
 	}
 }

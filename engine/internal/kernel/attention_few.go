@@ -235,9 +235,8 @@ func (f *fewText) looksUp(to string) {
 // operand declares where the lane's pieces of a row are, from a slot on. Those beyond the end of a row that
 // is not exact are the last ones.
 func (f *fewText) operand(name, length string, exact bool, beside, place string, each, pieces, step int) {
-	i, _ := f.in.Args[map[string]int{"k": 1, "v": 2}[name]].Input()
 	f.line("const %s %s_t = a.%[2]s_t;", f.index, name)
-	f.line("device const %[1]s* %[2]s_from = a.%[2]s + kh * a.%[2]s_h + %[3]s * %[2]s_t;", memoryTypes[f.g.Inputs[i].DType], name, beside)
+	f.line("device const %[1]s* %[2]s_from = a.%[2]s + kh * a.%[2]s_h + %[3]s * %[2]s_t;", memoryTypes[f.g.Type(f.in.Args[map[string]int{"k": 1, "v": 2}[name]]).DType], name, beside)
 	f.line("int %s_at[%d];", name, pieces)
 	at := fmt.Sprintf("%s + c * %d", place, step)
 	if !exact {

@@ -62,9 +62,8 @@ func (e *elementText) here(name string) string { return e.at(name, e.place(name)
 
 // reads declares an input under a name that has a layout; a number of the command is read as it is.
 func (e *elementText) reads(name string, v backend.Ref) {
-	i, _ := v.Input()
-	in := e.g.Inputs[i]
-	if isNumber(in) {
+	in := inputOf(e.g, v)
+	if isNumber(*in) {
 		e.number(name, in.DType, in.Scalar)
 		return
 	}
@@ -73,9 +72,8 @@ func (e *elementText) reads(name string, v backend.Ref) {
 
 // element is the register expression of a named input here.
 func (e *elementText) element(name string, v backend.Ref) string {
-	i, _ := v.Input()
-	in := e.g.Inputs[i]
-	if isNumber(in) {
+	in := inputOf(e.g, v)
+	if isNumber(*in) {
 		return fmt.Sprintf("convert<%s>::from(a.%s)", register(in.DType), name)
 	}
 	return fmt.Sprintf("%s(loaded(a.%s[%s]))", register(in.DType), name, e.here(name))
@@ -138,9 +136,8 @@ func contiguous(name string, shape []int) named {
 
 // inputLayout is the layout of an argument that is an input; a number of the command has none.
 func inputLayout(g *backend.Group, v backend.Ref) ir.Layout {
-	i, _ := v.Input()
-	if isNumber(g.Inputs[i]) {
-		return ir.Layout{}
+	if in := inputOf(g, v); !isNumber(*in) {
+		return in.Layout
 	}
-	return g.Inputs[i].Layout
+	return ir.Layout{}
 }

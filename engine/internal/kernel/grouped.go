@@ -95,9 +95,7 @@ func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *gr
 		if i == 1 && t.codes != nil {
 			break
 		}
-		l := inputLayout(g, in.Args[i])
-		t.pointer("const ", name, g.Type(in.Args[i]).DType, t.buffer(i), l.Offset)
-		for axis, s := range l.Stride {
+		for axis, s := range t.input(name, in.Args[i]).Layout.Stride {
 			t.constant(fmt.Sprintf("%s_%d", name, axis), s)
 		}
 	}
@@ -110,12 +108,6 @@ func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *gr
 	t.threadgroup("uint4", "space", (bytes+15)/16, 16)
 	t.line("const %[1]s column = %[1]s(group.y) * %[2]d;", t.index, t.tile.columns())
 	return t
-}
-
-// buffer is the buffer of an operand.
-func (t *groupedText) buffer(arg int) int {
-	i, _ := t.in.Args[arg].Input()
-	return t.g.Inputs[i].Buf
 }
 
 // ordered declares the workspace: rows in the order of their groups, where each group begins there and the
@@ -274,9 +266,7 @@ const inSimds = ", uint lane [[thread_index_in_simdgroup]], uint simd [[simdgrou
 // find puts rows into the order of their groups, and reports an index that is out of range.
 func (t *groupedText) find(k *Kernel) Dispatch {
 	x := &groupedText{text: newText(t.g, t.index == "long"), rows: t.rows, groups: t.groups}
-	l := inputLayout(t.g, t.in.Args[2])
-	x.pointer("const ", "index", dtype.I64, t.buffer(2), l.Offset)
-	x.constant("index_0", l.Stride[0])
+	x.constant("index_0", x.input("index", t.in.Args[2]).Layout.Stride[0])
 	x.constant("rows", t.rows)
 	x.ordered("")
 	x.indexed(k, t.in.Op, 0, t.groups)

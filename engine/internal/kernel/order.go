@@ -35,9 +35,8 @@ type runs struct{ count, length, at int }
 
 func topK(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
-	i, _ := in.Args[0].Input()
 	r := &ranking{g: g, x: inputLayout(g, in.Args[0]), wanted: in.Attr.Index, key: "uint", each: 8, limits: k.limits}
-	if g.Inputs[i].DType.Size() == 8 {
+	if g.Type(in.Args[0]).DType.Size() == 8 {
 		r.key, r.each = "ulong", 4
 	}
 	last := len(r.x.Shape) - 1

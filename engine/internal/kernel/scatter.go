@@ -183,9 +183,8 @@ type storing struct {
 // stores declares what the Overwrite needs beside y.
 func (s *scattering) stores(e *elementText, k *Kernel) *storing {
 	index := inputLayout(s.g, s.in.Args[1])
-	i, _ := s.in.Args[1].Input()
 	e.pointer("", "stored", s.o.DType, s.o.Buf, 0)
-	e.pointer("const ", "index", s.g.Inputs[i].DType, s.g.Inputs[i].Buf, index.Offset)
+	e.input("index", s.in.Args[1])
 	e.constant("inner", s.whole.Stride[s.axis])
 	e.constant("total", s.count)
 	e.indexed(k, s.in.Op, s.axis, s.length)
