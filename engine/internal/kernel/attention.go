@@ -459,18 +459,12 @@ func (a *attentionText) place(keyRows bool) {
 	a.line("bool fresh = true;")
 }
 
-// close closes the loops of elements.
-func (a *attentionText) close() {
-	a.line("}")
-	a.line("}")
-}
-
 // store stores the thread's numbers of the sum.
 func (a *attentionText) store(numbers int, length, to, format string) {
 	a.elements(numbers)
 	a.line("const %s d = slab + 16 * n + column_of(places, lane, e);", a.index)
 	a.line("if (inside[u] && d < a.%s) %s[at_row[u] * a.%s + d] = %s;", length, to, length, fmt.Sprintf(format, "element(sum[n], e)"))
-	a.close()
+	a.close(2)
 }
 
 // rowsOf declares the place of the thread's rows in the results.

@@ -282,8 +282,7 @@ func (f *fewText) load(name string, count, pieces, each, apart int, j, within st
 		f.line("if (%s) load%d(%s, some);", within, each, from)
 	}
 	f.line("UNROLL for (int d = 0; d < %d; d++) %s[%d * n + %[1]d * c + d] = some[d];", each, name, each*pieces)
-	f.line("}")
-	f.line("}")
+	f.close(2)
 }
 
 // scores leaves the weights of the simdgroup's keys in threadgroup memory, and how far sums of rows fade.
@@ -299,9 +298,7 @@ func (f *fewText) scores() {
 	for d, part := range "xyzw" {
 		f.line("to = fma(q.%c, k[%d * n + 4 * c + %d], to);", part, fewElements, d)
 	}
-	f.line("}")
-	f.line("}")
-	f.line("}")
+	f.close(3)
 	for mask := f.lanes / 2; mask > 0; mask /= 2 {
 		if count == 1 {
 			f.line("dot[0] += simd_shuffle_xor(dot[0], ushort(%d));", mask)
@@ -362,8 +359,7 @@ func (f *fewText) weigh() {
 		f.line("const float w[4] = {four.x, four.y, four.z, four.w};")
 		f.line("UNROLL for (int e = 0; e < %d; e++) {", 4*elements)
 		f.line("if (r + e / %d < %d) sum[%[1]d * r + e] %[3]s;", elements, f.rows, do)
-		f.line("}")
-		f.line("}")
+		f.close(2)
 	}
 	each("fades[r / 4]", fmt.Sprintf("*= w[e / %d]", elements))
 	f.line("UNROLL for (int n = 0; n < %d; n++) {", f.keys())

@@ -126,8 +126,7 @@ func (r *rowText) endColumns() {
 		}
 		r.line("a.columns%[1]d[walker * a.n0 + i0] = sum%[1]d[e];", n)
 	}
-	r.line("}")
-	r.line("}")
+	r.close(2)
 }
 
 // weightGradients adds what the second step does: the sums over all rows of dy·x̂ and of dy.

@@ -83,12 +83,6 @@ func (w *windowed) open(format string, args ...any) {
 	w.braces++
 }
 
-func (w *windowed) close() {
-	for ; w.braces > 0; w.braces-- {
-		w.line("}")
-	}
-}
-
 // loop begins a loop of name from 0 to the constant upTo.
 func (w *windowed) loop(name, upTo string) {
 	w.open("for (%[1]s %[2]s = 0; %[2]s < a.%[3]s; %[2]s++)", w.index, name, upTo)
@@ -134,7 +128,7 @@ func (w *windowed) sum(o backend.Output, begin func(), product func() (string, s
 		begin()
 		x, y := product()
 		w.line("f.take(%s * %s);", x, y)
-		w.close()
+		w.close(w.braces)
 		w.store(o.DType, "f.value()")
 	})
 }
@@ -253,7 +247,7 @@ func maxPool(g *backend.Group, k *Kernel) {
 		w.line("best = v;")
 		w.line("place = %s;", place)
 		w.line("}")
-		w.close()
+		w.close(w.braces)
 		for _, o := range g.Outputs {
 			value := memoryTypes[o.DType] + "(best)"
 			if o.Value.Result == 1 {

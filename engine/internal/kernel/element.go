@@ -97,9 +97,7 @@ func (e *elementText) dispatch(body func()) []Dispatch {
 	e.declareSpace()
 	opened := e.loops(e.fours)
 	body()
-	for range opened {
-		e.line("}")
-	}
+	e.close(opened)
 	width := e.space.lens[0]
 	if e.fours {
 		width /= 4

@@ -252,8 +252,7 @@ func (t *groupedText) store(is, to, first string) {
 	t.line("const int line = e / %d, beside = e %% %[1]d;", wide)
 	t.line("const %s i0 = column + beside, i1 = %s + line / %d * %d + line %% %[3]d + i * %[3]d;", t.index, first, tall, tall*t.tile.high)
 	t.line("if (i0 < a.columns && %s) a.y[%s + i0] = %s(sums[line * %d + beside]);", is, to, memoryTypes[t.o.DType], wide+endPad)
-	t.line("}")
-	t.line("}")
+	t.close(2)
 }
 
 func (t *groupedText) dispatch(groups [3]int) Dispatch {

@@ -103,9 +103,7 @@ func (w *walker) mapBody(vectors bool) {
 			w.storeFour("", i, &s.places[outs+i])
 		}
 	}
-	for range opened {
-		w.line("}")
-	}
+	w.close(opened)
 }
 
 // loops opens a loop for each axis: the innermost along x of the grid, the next along y, and what is left

@@ -202,8 +202,7 @@ func adamW(l *stepLists, threads int) Dispatch {
 	l.line("m[k] = beta1 * m[k] + (1.0f - beta1) * grad;")
 	l.line("v[k] = beta2 * v[k] + (1.0f - beta2) * grad * grad;")
 	l.line("p[k] -= lr * (m[k] / bias1 / (precise::sqrt(v[k] / bias2) + eps) + decay * p[k]);")
-	l.line("}")
-	l.line("}")
+	l.close(2)
 	if masters {
 		l.line("UNROLL for (int k = 0; k < 4; k++) if (steps) w[k] = p[k];")
 	}

@@ -186,8 +186,7 @@ func (r *ranking) tiles(s sorting) Dispatch {
 	e.line("const %[1]s j = %[1]s(e * size.x + at.x);", e.index)
 	e.line("if (inside && j < a.wanted) {")
 	r.store(e, s, "(row * a.tiles + tile) * a.wanted + j")
-	e.line("}")
-	e.line("}")
+	e.close(2)
 	threads := min(r.limits.group(), ceilPower((length+r.each-1)/r.each))
 	perGroup := min(r.limits.group()/threads, ceilPower(r.rows))
 	return e.finish("top_k_tiles", describe(e.g), inGroup, along(s.to.count*((r.rows+perGroup-1)/perGroup)), [3]int{threads, perGroup, 1})
@@ -222,9 +221,7 @@ func (r *ranking) merge(s sorting) Dispatch {
 	e.line("const %s j = chunk * %d + e;", e.index, r.each)
 	e.line("if (j < a.wanted) {")
 	r.store(e, s, "(row * a.pairs + pair) * a.wanted + j")
-	for range 5 {
-		e.line("}")
-	}
+	e.close(5)
 	groups, threads := grid(chunks, []int{s.to.count, r.rows}, r.limits)
 	return e.finish("top_k_merge", describe(e.g), inGrid, groups, threads)
 }

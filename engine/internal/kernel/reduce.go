@@ -411,8 +411,7 @@ func (r *reduction) fourAhead(w *walker, step, to string, width int) {
 		}
 	}
 	r.takeAll(w)
-	w.line("}")
-	w.line("}")
+	w.close(2)
 }
 
 // takeAll folds the element at e, or the four from there on.

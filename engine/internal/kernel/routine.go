@@ -151,8 +151,7 @@ func places(g *backend.Group, k *Kernel, r *ir.Routine, own *ir.Kernel, pivots F
 		e.line("rows[i] = rows[other];")
 		e.line("rows[other] = row;")
 		e.line("sign = -sign;")
-		e.line("}")
-		e.line("}")
+		e.close(2)
 		e.line("a.sign[matrix] = sign;")
 	})
 }

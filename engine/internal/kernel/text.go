@@ -147,6 +147,13 @@ func (t *text) line(format string, args ...any) {
 	}
 }
 
+// close closes blocks.
+func (t *text) close(blocks int) {
+	for range blocks {
+		t.line("}")
+	}
+}
+
 // mostDeclared is how many bytes of threadgroup memory a text may declare. More is a parameter, on devices
 // that have more.
 const mostDeclared = 32 << 10

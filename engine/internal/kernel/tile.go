@@ -422,8 +422,7 @@ func (t *tile) add(x *text, left, right side, as, times string, spread bool) {
 	x.line("UNROLL for (int j = 0; j < %d; j++) %s_right<%d, %v>(r[j], right_tile, d, right + 16 * j);", t.wide, load(right), t.stride(right.size, rightWide), right.turned)
 	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
 	x.line("UNROLL for (int j = 0; j < %[1]d; j++) %[2]s(sum[%[1]d * i + j], l[i], r[j]);", t.wide, times)
-	x.line("}")
-	x.line("}")
+	x.close(2)
 }
 
 // columnsOf is the expression of column j of a thread, among those of its simdgroup.
@@ -469,9 +468,7 @@ func (t *tile) addByThreads(x *text, left, right side, spread bool) {
 	}
 	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
 	x.line("UNROLL for (int j = 0; j < %[1]d; j++) sum[%[1]d * i + j] = op_fma(l[4 * i + s], r[j], sum[%[1]d * i + j]);", t.wide)
-	x.line("}")
-	x.line("}")
-	x.line("}")
+	x.close(3)
 }
 
 // putSums writes down a loop over the rows of blocks of a simdgroup, i, that ends where its caller ends it:

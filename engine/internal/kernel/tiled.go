@@ -298,8 +298,7 @@ func (p *product) end(first int) {
 	default:
 		p.finishElement(at+"]", first)
 	}
-	p.line("}")
-	p.line("}")
+	p.close(2)
 }
 
 // endsByFours says whether four elements of a row can be ended at once.
