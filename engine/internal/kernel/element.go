@@ -14,28 +14,20 @@ import (
 type elementText struct {
 	*walker
 	kind   string
-	shape  []int
-	named  []namedPlace
-	lays   []ir.Layout
+	named  []string // the names of the space's places
 	limits Limits
 	fours  bool // a thread has four elements that follow one another
-}
-
-// A namedPlace is a layout over the shape, with the name of its strides.
-type namedPlace struct {
-	name  string
-	place int
 }
 
 // newElements draws the space of a shape and of layouts over it, by name. Inputs and outputs are declared by
 // the op.
 func newElements(g *backend.Group, limits Limits, kind string, shape []int, layouts ...named) *elementText {
-	e := &elementText{kind: kind, shape: shape, limits: limits}
+	e := &elementText{kind: kind, limits: limits}
+	var lays []ir.Layout
 	for _, l := range layouts {
-		e.named = append(e.named, namedPlace{l.name, len(e.lays)})
-		e.lays = append(e.lays, l.layout)
+		e.named, lays = append(e.named, l.name), append(lays, l.layout)
 	}
-	s := spaceOf(shape, e.lays, 0, func(int, int) bool { return true })
+	s := spaceOf(shape, lays, 0, func(int, int) bool { return true })
 	for _, l := range layouts {
 		s.wide = s.wide || l.reach > most32
 	}
@@ -51,11 +43,8 @@ type named struct {
 	reach  int
 }
 
-// layout is the layout with that name.
-func (e *elementText) place(name string) *place {
-	i := slices.IndexFunc(e.named, func(n namedPlace) bool { return n.name == name })
-	return &e.space.places[e.named[i].place]
-}
+// place is how the layout with that name is walked through.
+func (e *elementText) place(name string) *place { return &e.space.places[slices.Index(e.named, name)] }
 
 // here is the index expression of a named layout.
 func (e *elementText) here(name string) string { return e.at(name, e.place(name)) }
@@ -117,8 +106,8 @@ const inGroup = ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[thre
 // declareSpace declares the lengths of the axes, and the strides of the named layouts.
 func (e *elementText) declareSpace() {
 	e.declareLengths()
-	for _, n := range e.named {
-		e.declareStrides(n.name, &e.space.places[n.place])
+	for i, name := range e.named {
+		e.declareStrides(name, &e.space.places[i])
 	}
 }
 

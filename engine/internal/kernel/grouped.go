@@ -219,7 +219,8 @@ func (t *groupedText) lie(o *source, arg, inner, other int, at, first, limit str
 func (t *groupedText) multiply(to string) {
 	t.tile.clear(t.text, "float")
 	t.keepRows()
-	t.tile.steps(t.text, "0", to, t.left.side, t.right.side, t.whole(&t.left, t.tile.rows())+" && "+t.whole(&t.right, t.tile.columns()), func(whole bool) {
+	whole := fmt.Sprintf("%s + %d <= %s && %s + %d <= %s", t.left.first, t.tile.rows(), t.left.limit, t.right.first, t.tile.columns(), t.right.limit)
+	t.tile.steps(t.text, "0", to, t.left.side, t.right.side, whole, func(whole bool) {
 		t.tile.fetch(t.text, &t.left, to, whole)
 		t.tile.fetch(t.text, &t.right, to, whole)
 	}, func() { t.tile.add(t.text, t.left.side, t.right.side, t.as, t.times, t.right.turned) })
@@ -237,11 +238,6 @@ func (t *groupedText) keepRows() {
 		t.line("kept[q] = a.order[begin + min(e / %d, take - 1)];", o.depth*o.size/16)
 	})
 	o.find = "const int found = kept[q];"
-}
-
-// whole is the condition under which a tile does not go beyond an operand.
-func (t *groupedText) whole(o *source, across int) string {
-	return fmt.Sprintf("%s + %d <= %s", o.first, across, o.limit)
 }
 
 // store stores the sums of row i1, from first on, to where an expression says, if another one holds.

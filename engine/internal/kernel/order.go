@@ -159,7 +159,11 @@ func (r *ranking) tiles(s sorting) Dispatch {
 	e.constant("elements", length)
 	e.constant("tiles", s.to.count)
 	if s.from.count == 0 && r.places == nil {
-		e.member(r.key, "flip", Field{Kind: Constant, Size: rankedSize[r.key] / 2, Value: r.flip()})
+		flip := int64(-1) // a key that grows with the element becomes one for the order that is wanted
+		if r.g.Insts[0].Attr.Flags&ir.Reverse != 0 {
+			flip = 0
+		}
+		e.member(r.key, "flip", Field{Kind: Constant, Size: rankedSize[r.key] / 2, Value: flip})
 	}
 	e.line("threadgroup ranked<%s> memory[%d];", r.key, (r.each+1)*rowThreads)
 	e.line("const %[1]s tile = %[1]s(group.x %% uint(a.tiles));", e.index)
@@ -190,14 +194,6 @@ func (r *ranking) tiles(s sorting) Dispatch {
 	threads := min(r.limits.group(), ceilPower((length+r.each-1)/r.each))
 	perGroup := min(r.limits.group()/threads, ceilPower(r.rows))
 	return e.finish("top_k_tiles", describe(e.g), inGroup, along(s.to.count*((r.rows+perGroup-1)/perGroup)), [3]int{threads, perGroup, 1})
-}
-
-// flip makes a key that grows with the element one for the order that is wanted.
-func (r *ranking) flip() int64 {
-	if r.g.Insts[0].Attr.Flags&ir.Reverse != 0 {
-		return 0
-	}
-	return -1
 }
 
 // merge makes one run of two; the last of an odd number stays as it is. Each thread finds a few elements of

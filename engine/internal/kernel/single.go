@@ -377,7 +377,7 @@ func dequantizeTake(g *backend.Group, k *Kernel) {
 	q := ir.QuantOf(&in.Attr)
 	index := inputLayout(g, in.Args[0])
 	e := newElements(g, k.limits, "dequantize_take", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: counting(o.Shape, len(o.Shape)-1, 1)},
-		named{name: "index", layout: overLeading(index, o.Shape)}, named{name: "position", layout: overLeading(ir.Contiguous(index.Shape), o.Shape)})
+		named{name: "index", layout: over(index, o.Shape, 0)}, named{name: "position", layout: over(ir.Contiguous(index.Shape), o.Shape, 0)})
 	e.writes(o)
 	e.reads("index", in.Args[0])
 	w := e.dequantised("", q, in.Args[1:], e.here("row"), "n")
@@ -388,9 +388,9 @@ func dequantizeTake(g *backend.Group, k *Kernel) {
 	})
 }
 
-// overLeading is a layout over a shape whose first axes are its own.
-func overLeading(l ir.Layout, shape []int) ir.Layout {
+// over is a layout over a shape of which the axes from first on are its own.
+func over(l ir.Layout, shape []int, first int) ir.Layout {
 	r := ir.Layout{Shape: shape, Stride: make([]int, len(shape)), Offset: l.Offset}
-	copy(r.Stride, l.Stride)
+	copy(r.Stride[first:], l.Stride)
 	return r
 }
