@@ -151,31 +151,31 @@ var families = []struct {
 
 func (a *api) describe(index int, device objc.ID) gpu.Info {
 	info := gpu.Info{Index: index, Name: a.Text(a.Send(device, a.sel(selName))), Family: "older", Language: gpu.Metal,
-		Memory:  int64(a.Send(device, a.sel(selWorkingSet))),
-		Unified: a.Bool(device, a.sel(selUnified))}
+		Memory:  int64(a.Send(device, a.sel("recommendedMaxWorkingSetSize"))),
+		Unified: a.Bool(device, a.sel("hasUnifiedMemory"))}
 	// "Version 15.3 (Build 24D60)", in the language of the user.
-	version := a.Text(a.Send(a.process(), a.sel(selVersion)))
+	version := a.Text(a.Send(a.process(), a.sel("operatingSystemVersionString")))
 	info.Driver = "macOS " + version[max(strings.IndexAny(version, "0123456789"), 0):]
 	for _, f := range families {
-		if a.Bool(device, a.sel(selSupportsFamily), uintptr(f.number)) {
+		if a.Bool(device, a.sel("supportsFamily:"), uintptr(f.number)) {
 			info.Family = f.name
 			break
 		}
 	}
 	info.Limits = gpu.Limits{
 		Threads:           1024, // of all Apple GPUs; maxThreadsPerThreadgroup returns a struct, which package ccall cannot receive
-		ThreadgroupMemory: int(a.Send(device, a.sel(selMaxThreadgroupMemory))),
+		ThreadgroupMemory: int(a.Send(device, a.sel("maxThreadgroupMemoryLength"))),
 		Simdgroup:         32,
 		Groups:            gpu.Size{X: math.MaxInt32, Y: math.MaxInt32, Z: math.MaxInt32},
 		Args:              31,
 		InlineBytes:       4096, // of setBytes, for each argument; here for all
 		Alignment:         256,
-		Buffer:            int64(a.Send(device, a.sel(selMaxBuffer))),
+		Buffer:            int64(a.Send(device, a.sel("maxBufferLength"))),
 	}
 	return info
 }
 
-func (a *api) process() objc.ID { return a.Send(a.Class("NSProcessInfo"), a.sel(selProcessInfo)) }
+func (a *api) process() objc.ID { return a.Send(a.Class("NSProcessInfo"), a.sel("processInfo")) }
 
 // serves says what a device lacks. The kernels have matrices of simdgroups, addresses of buffers in
 // arguments, and bfloat: an M1 has them all, a virtual machine's GPU perhaps not.
@@ -183,7 +183,7 @@ func (a *api) serves(info gpu.Info) error {
 	const oldest = 14 // the first macOS with Metal 3.1
 	lacks := ""
 	switch version := (&[3]int{oldest, 0, 0}); {
-	case !a.Bool(a.process(), a.sel(selAtLeast), uintptr(unsafe.Pointer(version))):
+	case !a.Bool(a.process(), a.sel("isOperatingSystemAtLeastVersion:"), uintptr(unsafe.Pointer(version))):
 		lacks = fmt.Sprintf("got %s, want macOS %d or newer", info.Driver, oldest)
 	case !strings.HasPrefix(info.Family, "apple"):
 		lacks = fmt.Sprintf("got %s, want a GPU of the family Apple 7 (M1) or newer", info.Name)

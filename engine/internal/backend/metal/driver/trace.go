@@ -24,23 +24,23 @@ func (d *device) Trace(path string) (stop func() error, err error) {
 	}
 	d.Pool(func() {
 		const toFile = 2 // of MTLCaptureDestination
-		manager := d.Send(d.Class("MTLCaptureManager"), d.sel(selSharedCaptureManager))
-		if !d.Bool(manager, d.sel(selSupportsDestination), toFile) {
+		manager := d.Send(d.Class("MTLCaptureManager"), d.sel("sharedCaptureManager"))
+		if !d.Bool(manager, d.sel("supportsDestination:"), toFile) {
 			err = refused("this system writes no traces into files")
 			return
 		}
 		descriptor := d.Send(d.Class("MTLCaptureDescriptor"), d.sel(selNew))
 		defer d.Release(descriptor)
-		d.Send(descriptor, d.sel(selSetCaptureObject), uintptr(d.id))
-		d.Send(descriptor, d.sel(selSetDestination), toFile)
-		d.Send(descriptor, d.sel(selSetOutputURL), uintptr(d.url(path)))
+		d.Send(descriptor, d.sel("setCaptureObject:"), uintptr(d.id))
+		d.Send(descriptor, d.sel("setDestination:"), toFile)
+		d.Send(descriptor, d.sel("setOutputURL:"), uintptr(d.url(path)))
 		failure := new(objc.ID)
 		if !d.Bool(manager, d.sel(selStartCapture), uintptr(descriptor), uintptr(unsafe.Pointer(failure))) {
 			err = d.failed(selStartCapture, *failure, gpu.Failed)
 			return
 		}
 		stop = func() error {
-			d.Send(manager, d.sel(selStopCapture))
+			d.Send(manager, d.sel("stopCapture"))
 			if _, err := os.Stat(path); err != nil {
 				return refused("no trace was written: %v", err)
 			}
