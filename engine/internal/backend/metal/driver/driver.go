@@ -67,8 +67,7 @@ func (*Driver) Name() string { return "metal" }
 // Present looks for Apple silicon and for Metal.
 func (d *Driver) Present() error {
 	if _, err := os.Stat(d.Sign); err != nil || runtime.GOARCH != "arm64" {
-		return &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "find", Index: -1,
-			Text: "Metal is a part of macOS, and mcs uses it on Apple silicon; this is " + runtime.GOOS + "/" + runtime.GOARCH}
+		return gpu.Errorf(gpu.NoDriver, "metal", "find", "Metal is a part of macOS, and mcs uses it on Apple silicon; this is %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	return nil
 }
@@ -89,11 +88,9 @@ func (d *Driver) open() (*api, error) {
 	if err := d.Present(); err != nil {
 		return nil, err
 	}
-	missing := func(err error) error {
-		return &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "open", Text: err.Error(), Index: -1}
-	}
+	missing := func(err error) error { return gpu.Errorf(gpu.NoDriver, "metal", "open", "%v", err) }
 	if err := ccall.Available(); err != nil {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "metal", Op: "open", Text: err.Error(), Index: -1}
+		return nil, gpu.Errorf(gpu.Unsupported, "metal", "open", "%v", err)
 	}
 	r, err := objc.Load(d.System...)
 	if err != nil {
@@ -190,7 +187,7 @@ func (a *api) serves(info gpu.Info) error {
 	default:
 		return nil
 	}
-	return &gpu.Error{Code: gpu.Unsupported, Device: "metal", Op: "open", Text: lacks, Index: -1}
+	return gpu.Errorf(gpu.Unsupported, "metal", "open", "%s", lacks)
 }
 
 // Open makes a device ready.
@@ -214,8 +211,7 @@ func (d *Driver) Open(index int) (opened gpu.Device, err error) {
 		return nil, err
 	}
 	if opened == nil {
-		return nil, &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "open", Index: -1,
-			Text: fmt.Sprintf("got device %d, but this machine has %d", index, count)}
+		return nil, gpu.Errorf(gpu.NoDriver, "metal", "open", "got device %d, but this machine has %d", index, count)
 	}
 	return opened, nil
 }

@@ -55,7 +55,7 @@ func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Co
 		err = takes(&p)
 	}
 	if err != nil {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "multiply", Text: err.Error(), Index: -1}
+		return nil, gpu.Errorf(gpu.Unsupported, d.Name, "multiply", "%v", err)
 	}
 	flag := func(b bool) uintptr {
 		if b {

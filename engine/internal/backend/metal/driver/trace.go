@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"fmt"
 	"os"
 	"unsafe"
 
@@ -14,7 +13,7 @@ import (
 // because its own errors do not say so.
 func (d *device) Trace(path string) (stop func() error, err error) {
 	refused := func(format string, args ...any) error {
-		return &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "trace", Text: fmt.Sprintf(format, args...), Index: -1}
+		return gpu.Errorf(gpu.Unsupported, d.Name, "trace", format, args...)
 	}
 	if os.Getenv("METAL_CAPTURE_ENABLED") != "1" && os.Getenv("MTL_CAPTURE_ENABLED") != "1" {
 		return nil, refused("start mcs with METAL_CAPTURE_ENABLED=1 in its environment")
