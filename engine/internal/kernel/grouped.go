@@ -29,7 +29,8 @@ type groupedText struct {
 	quant        ir.Quant
 }
 
-// gathered is the axis of an operand along which its rows are those of a group, and findRow finds one of them.
+// gathered is the axis of an operand along which its rows are those of a group, and findRow finds one of
+// them.
 const (
 	gathered = -1
 	findRow  = "const int found = a.order[begin + min(int(%s), take - 1)];"

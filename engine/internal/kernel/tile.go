@@ -330,8 +330,8 @@ func (t *tile) pieces(x *text, lines, along, per int, body func()) {
 	})
 }
 
-// A source is an operand, and where its elements are: at the place `deep` of the inner axis and at name of the
-// other one, which begins at a tile's first and ends at limit.
+// A source is an operand, and where its elements are: at the place `deep` of the inner axis and at name of
+// the other one, which begins at a tile's first and ends at limit.
 type source struct {
 	side
 	name, first, limit string

@@ -44,8 +44,8 @@ func (d *device) openAttentions() (*cudnn, error) {
 	})
 }
 
-// cudnnStatuses are the codes of cudnnStatus_t that mean something of their own. From 3000 on are those of what
-// the library does not have, in this or that respect.
+// cudnnStatuses are the codes of cudnnStatus_t that mean something of their own. From 3000 on are those of
+// what the library does not have, in this or that respect.
 var cudnnStatuses = map[int]gpu.Code{1003: gpu.OutOfMemory, 3: gpu.Unsupported, 4002: gpu.OutOfMemory, 4003: gpu.OutOfMemory}
 
 // says is what the library says of a code.
