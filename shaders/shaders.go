@@ -14,30 +14,17 @@ import (
 //go:embed prelude
 var Prelude embed.FS
 
-var (
-	//go:embed scalar.metal
-	scalar string
-	//go:embed memory.metal
-	memory string
-	//go:embed fold.metal
-	fold string
-	//go:embed order.metal
-	order string
-	//go:embed fault.metal
-	fault string
-	//go:embed random.metal
-	random string
-	//go:embed rope.metal
-	rope string
-	//go:embed quant.metal
-	quant string
-	//go:embed dynamic.metal
-	dynamic string
-	//go:embed matrix.metal
-	matrix string
-	//go:embed attention.metal
-	attention string
-)
+//go:embed *.metal
+var blocks embed.FS
+
+// read is a file of them, which are part of the binary.
+func read(files embed.FS, name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic("shaders: " + err.Error())
+	}
+	return string(b)
+}
 
 // Blocks is the text that a rendered group stands after: the functions of one element, the way to memory, the
 // folds, sorting, the report of an index that is out of range, random numbers, rotations, quantised weights,
@@ -45,12 +32,8 @@ var (
 // asks for one: x·y - x·y is 0.
 func Blocks() string {
 	text := "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n"
-	for _, b := range []struct{ name, text string }{
-		{"scalar.metal", scalar}, {"memory.metal", memory}, {"fold.metal", fold}, {"order.metal", order},
-		{"fault.metal", fault}, {"random.metal", random}, {"rope.metal", rope}, {"quant.metal", quant}, {"dynamic.metal", dynamic},
-		{"matrix.metal", matrix}, {"attention.metal", attention},
-	} {
-		text += numbered(b.name, b.text)
+	for _, name := range []string{"scalar", "memory", "fold", "order", "fault", "random", "rope", "quant", "dynamic", "matrix", "attention"} {
+		text += numbered(name+".metal", read(blocks, name+".metal"))
 	}
 	return text + "#line 1 \"kernels.metal\"\n"
 }
@@ -69,11 +52,7 @@ var included = regexp.MustCompile(`^#include "(.*)"$`)
 
 // include writes a file of the prelude, with what it includes in its place.
 func include(to *strings.Builder, name string) {
-	b, err := Prelude.ReadFile("prelude/" + name)
-	if err != nil {
-		panic("shaders: " + err.Error()) // the files are part of the binary
-	}
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(read(Prelude, "prelude/"+name)) {
 		switch m := included.FindStringSubmatch(strings.TrimSpace(line)); {
 		case m != nil:
 			include(to, m[1])

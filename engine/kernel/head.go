@@ -88,7 +88,7 @@ func (k *Kernel) readType(arg *argument, a msl.Argument) error {
 	for _, w := range fields {
 		w = strings.TrimPrefix(w, "packed_")
 		for _, p := range k.head.Parameters {
-			if p.Name == w && (p.Type == "typename" || p.Type == "class") {
+			if p.Name == w && p.Typename() {
 				arg.param = w
 			}
 		}
@@ -126,7 +126,7 @@ func (k *Kernel) provisional() map[string]string {
 		switch {
 		case p.Default != "":
 			values[p.Name] = p.Default
-		case p.Type == "typename" || p.Type == "class":
+		case p.Typename():
 			values[p.Name] = "float"
 		default:
 			values[p.Name] = "1"

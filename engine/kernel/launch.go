@@ -148,7 +148,7 @@ func (k *Kernel) want(what int, name string) {
 		}
 	}
 	for _, p := range k.head.Parameters {
-		if typename := p.Type == "typename" || p.Type == "class"; what == typeOf && typename || what == numberOf && !typename {
+		if what == typeOf && p.Typename() || what == numberOf && !p.Typename() {
 			have = append(have, p.Name)
 		}
 	}
@@ -271,7 +271,7 @@ func (l *Launch) values() map[string]string {
 			values[p.Name] = fmt.Sprint(n)
 		case p.Default != "":
 			values[p.Name] = p.Default
-		case p.Type == "typename" || p.Type == "class":
+		case p.Typename():
 			l.k.fail("typename %s has no type: call SetType(%[1]q, dtype.F32) in Options.Launch", p.Name)
 		default:
 			l.k.fail("%s has no value: call Set(%[1]q, …) in Options.Launch", p.Name)

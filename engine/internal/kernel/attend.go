@@ -46,28 +46,29 @@ func (a *Attention) Bytes(operand int) int {
 	if !a.Has(operand) {
 		return 0
 	}
-	reach := func(at [3]int, heads, rows, width int) int {
-		return ((a.Batches-1)*at[0] + (heads-1)*at[1] + (rows-1)*at[2] + width) * a.DType.Size()
+	heads, rows, width, at, size := a.lies(operand)
+	return ((a.Batches-1)*at[0] + (heads-1)*at[1] + (rows-1)*at[2] + width) * size
+}
+
+// lies says how an operand lies: its heads, the rows of each and the numbers of a row, how far apart batches,
+// heads and rows are, and the bytes of a number.
+func (a *Attention) lies(operand int) (heads, rows, width int, at [3]int, size int) {
+	heads, rows, width, size = a.Heads, a.Queries, a.Width, a.DType.Size()
+	switch operand {
+	case AttentionK, AttentionV, AttentionDK, AttentionDV:
+		heads, rows = a.KeyHeads, a.Keys
+	case AttentionLSE:
+		width, size = 1, 4
 	}
 	switch operand {
-	case AttentionQ:
-		return reach(a.QAt, a.Heads, a.Queries, a.Width)
-	case AttentionK:
-		return reach(a.KAt, a.KeyHeads, a.Keys, a.Width)
-	case AttentionV:
-		return reach(a.VAt, a.KeyHeads, a.Keys, a.Depth)
-	case AttentionO:
-		return reach(a.OAt, a.Heads, a.Queries, a.Depth)
-	case AttentionDO:
-		return reach(a.DOAt, a.Heads, a.Queries, a.Depth)
-	case AttentionLSE:
-		return 4 * a.Batches * a.Heads * a.Queries
-	case AttentionDQ:
-		return a.Batches * a.Heads * a.Queries * a.Width * a.DType.Size()
-	case AttentionDK:
-		return a.Batches * a.KeyHeads * a.Keys * a.Width * a.DType.Size()
+	case AttentionV, AttentionO, AttentionDO, AttentionDV:
+		width = a.Depth
 	}
-	return a.Batches * a.KeyHeads * a.Keys * a.Depth * a.DType.Size()
+	at, strided := map[int][3]int{AttentionQ: a.QAt, AttentionK: a.KAt, AttentionV: a.VAt, AttentionO: a.OAt, AttentionDO: a.DOAt}[operand]
+	if !strided {
+		at = [3]int{heads * rows * width, rows * width, width}
+	}
+	return heads, rows, width, at, size
 }
 
 // String says what is computed: "the gradient of causal attention, 4×16 heads on 4, 2048 by 2048 of bf16,
@@ -193,10 +194,9 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 	}
 	rows := [AttentionOperands]*[3]int{AttentionQ: &a.QAt, AttentionK: &a.KAt, AttentionV: &a.VAt, AttentionO: &a.OAt, AttentionDO: &a.DOAt}
 	for i, v := range operands {
-		n, _ := v.Input()
-		input := &g.Inputs[n]
-		c.Operands[i] = field(input.Buf, input.Layout.Offset*input.DType.Size())
-		if input.Layout.Offset*input.DType.Size()%attentionAlignment != 0 {
+		input := inputOf(g, v)
+		c.Operands[i] = placeOf(input)
+		if c.Operands[i].At%attentionAlignment != 0 {
 			return c, false
 		}
 		if i == AttentionLSE {
@@ -268,7 +268,9 @@ func (c *AttentionCall) split(memory int) (calls []AttentionCall, ok bool) {
 		for h := 0; h < a.KeyHeads; h += heads {
 			part := *c
 			part.Attention.Batches, part.Attention.KeyHeads, part.Attention.Heads = batches, heads, heads*shared
-			for operand, begin := range a.begins(b, h) {
+			for operand := range part.Operands {
+				all, _, _, at, size := a.lies(operand)
+				begin := (b*at[0] + h*all/a.KeyHeads*at[1]) * size
 				part.Operands[operand].At += begin
 				if begin%attentionAlignment != 0 {
 					return nil, false
@@ -278,18 +280,4 @@ func (c *AttentionCall) split(memory int) (calls []AttentionCall, ok bool) {
 		}
 	}
 	return calls, true
-}
-
-// begins is where the operands of batch b and head h of keys begin, in bytes.
-func (a *Attention) begins(b, h int) (at [AttentionOperands]int) {
-	shared, size := a.Heads/a.KeyHeads, a.DType.Size()
-	strided := func(s [3]int, h int) int { return (b*s[0] + h*s[1]) * size }
-	row := func(heads, h, rows int) int { return (b*heads + h) * rows }
-	at[AttentionQ], at[AttentionK], at[AttentionV] = strided(a.QAt, h*shared), strided(a.KAt, h), strided(a.VAt, h)
-	at[AttentionO], at[AttentionDO] = strided(a.OAt, h*shared), strided(a.DOAt, h*shared)
-	at[AttentionLSE] = 4 * row(a.Heads, h*shared, a.Queries)
-	at[AttentionDQ] = size * a.Width * row(a.Heads, h*shared, a.Queries)
-	at[AttentionDK] = size * a.Width * row(a.KeyHeads, h, a.Keys)
-	at[AttentionDV] = size * a.Depth * row(a.KeyHeads, h, a.Keys)
-	return at
 }

@@ -189,9 +189,7 @@ func (a *attentionText) reads(name string, v backend.Ref) { a.readsAs(name, v, "
 
 // readsAs is reads for axes of other names.
 func (a *attentionText) readsAs(name string, v backend.Ref, axes string) {
-	i, _ := v.Input()
-	in := a.g.Inputs[i]
-	a.pointer("const ", name, in.DType, in.Buf, in.Layout.Offset)
+	in := a.input(name, v)
 	each := 16 / in.DType.Size()
 	vectors := in.DType == a.cell && in.Layout.Offset%each == 0
 	for axis, s := range in.Layout.Stride {
@@ -245,8 +243,7 @@ func (a *attentionText) lengths() {
 // masked declares the mask, if there is one.
 func (a *attentionText) masked(rest []backend.Ref) {
 	if len(rest) > 0 {
-		i, _ := rest[0].Input()
-		a.mask = a.g.Inputs[i].DType
+		a.mask = a.g.Type(rest[0]).DType
 		a.reads("mask", rest[0])
 	}
 }
@@ -462,18 +459,12 @@ func (a *attentionText) place(keyRows bool) {
 	a.line("bool fresh = true;")
 }
 
-// close closes the loops of elements.
-func (a *attentionText) close() {
-	a.line("}")
-	a.line("}")
-}
-
 // store stores the thread's numbers of the sum.
 func (a *attentionText) store(numbers int, length, to, format string) {
 	a.elements(numbers)
 	a.line("const %s d = slab + 16 * n + column_of(places, lane, e);", a.index)
 	a.line("if (inside[u] && d < a.%s) %s[at_row[u] * a.%s + d] = %s;", length, to, length, fmt.Sprintf(format, "element(sum[n], e)"))
-	a.close()
+	a.close(2)
 }
 
 // rowsOf declares the place of the thread's rows in the results.

@@ -235,9 +235,8 @@ func (f *fewText) looksUp(to string) {
 // operand declares where the lane's pieces of a row are, from a slot on. Those beyond the end of a row that
 // is not exact are the last ones.
 func (f *fewText) operand(name, length string, exact bool, beside, place string, each, pieces, step int) {
-	i, _ := f.in.Args[map[string]int{"k": 1, "v": 2}[name]].Input()
 	f.line("const %s %s_t = a.%[2]s_t;", f.index, name)
-	f.line("device const %[1]s* %[2]s_from = a.%[2]s + kh * a.%[2]s_h + %[3]s * %[2]s_t;", memoryTypes[f.g.Inputs[i].DType], name, beside)
+	f.line("device const %[1]s* %[2]s_from = a.%[2]s + kh * a.%[2]s_h + %[3]s * %[2]s_t;", memoryTypes[f.g.Type(f.in.Args[map[string]int{"k": 1, "v": 2}[name]]).DType], name, beside)
 	f.line("int %s_at[%d];", name, pieces)
 	at := fmt.Sprintf("%s + c * %d", place, step)
 	if !exact {
@@ -283,8 +282,7 @@ func (f *fewText) load(name string, count, pieces, each, apart int, j, within st
 		f.line("if (%s) load%d(%s, some);", within, each, from)
 	}
 	f.line("UNROLL for (int d = 0; d < %d; d++) %s[%d * n + %[1]d * c + d] = some[d];", each, name, each*pieces)
-	f.line("}")
-	f.line("}")
+	f.close(2)
 }
 
 // scores leaves the weights of the simdgroup's keys in threadgroup memory, and how far sums of rows fade.
@@ -300,9 +298,7 @@ func (f *fewText) scores() {
 	for d, part := range "xyzw" {
 		f.line("to = fma(q.%c, k[%d * n + 4 * c + %d], to);", part, fewElements, d)
 	}
-	f.line("}")
-	f.line("}")
-	f.line("}")
+	f.close(3)
 	for mask := f.lanes / 2; mask > 0; mask /= 2 {
 		if count == 1 {
 			f.line("dot[0] += simd_shuffle_xor(dot[0], ushort(%d));", mask)
@@ -363,8 +359,7 @@ func (f *fewText) weigh() {
 		f.line("const float w[4] = {four.x, four.y, four.z, four.w};")
 		f.line("UNROLL for (int e = 0; e < %d; e++) {", 4*elements)
 		f.line("if (r + e / %d < %d) sum[%[1]d * r + e] %[3]s;", elements, f.rows, do)
-		f.line("}")
-		f.line("}")
+		f.close(2)
 	}
 	each("fades[r / 4]", fmt.Sprintf("*= w[e / %d]", elements))
 	f.line("UNROLL for (int n = 0; n < %d; n++) {", f.keys())

@@ -79,8 +79,7 @@ func (a *attentionText) forward(k *Kernel) {
 		a.line("if (slab == 0 && column_of(places, lane, 0) == 0) {")
 		a.line("UNROLL for (int u = 0; u < 2; u++) {")
 		a.line("if (inside[u]) a.lse[at_row[u]] = lse[u];")
-		a.line("}")
-		a.line("}")
+		a.close(2)
 	}
 	k.Dispatches = []Dispatch{a.dispatch("attention", [3]int{a.b * a.hk * tiles, slabs, parts})}
 	if parts > 1 {
@@ -143,11 +142,11 @@ func (a *attentionText) softmax(numbers int) {
 	a.line("const float w = %s(element(s[n], e) - high[u]);", a.exp())
 	a.line("set_element(s[n], e, w);")
 	a.line("all[u] += w;")
-	a.close()
+	a.close(2)
 	a.line("if (simd_any(fade[0] != 1.0f || fade[1] != 1.0f)) {")
 	a.elements(numbers)
 	a.line("set_element(sum[n], e, element(sum[n], e) * fade[u]);")
-	a.close()
+	a.close(2)
 	a.line("}")
 }
 

@@ -47,16 +47,18 @@ func (a *attentionText) gradients() {
 	for n, name := range []string{"q", "k", "v", "o"} {
 		a.reads(name, a.in.Args[n])
 	}
-	i, _ := a.in.Args[4].Input()
-	l := a.g.Inputs[i].Layout
-	a.pointer("const ", "lse", a.g.Inputs[i].DType, a.g.Inputs[i].Buf, l.Offset)
-	for axis, s := range l.Stride {
-		a.constant("lse_"+string("bht"[axis]), s)
-	}
+	a.readsLSE()
 	a.reads("g", a.in.Args[5])
 	a.masked(a.in.Args[6:])
 	a.member("device float*", "dots", Field{Kind: Scratch, Size: 8})
 	a.lengths()
+}
+
+// readsLSE declares the logsumexps of a gradient.
+func (a *attentionText) readsLSE() {
+	for axis, s := range a.input("lse", a.in.Args[4]).Layout.Stride {
+		a.constant("lse_"+string("bht"[axis]), s)
+	}
 }
 
 // lse is the logsumexp of a query's scores.

@@ -175,12 +175,11 @@ func (s *scoring) lay() int {
 // findSides finds whether k and v are matrices for the library.
 func (s *scoring) findSides() {
 	for n := range s.sides {
-		i, _ := s.in.Args[1+n].Input()
-		in := &s.g.Inputs[i]
+		in := inputOf(s.g, s.in.Args[1+n])
 		l := in.Layout
 		batch, even := evenly(l)
 		matrix, ok := matrixOf(dtype.F32, l.Shape[2], l.Shape[3], l.Stride[2], l.Stride[3], batch)
-		s.sides[n], s.copied[n] = operand{matrix, field(in.Buf, 4*l.Offset)}, !ok || !even
+		s.sides[n], s.copied[n] = operand{matrix, placeOf(in)}, !ok || !even
 	}
 }
 
@@ -366,12 +365,7 @@ func (s *scoring) put(p scoringPart, each int, name, length string, from int, ti
 // 16 bytes.
 func (s *scoring) weights(p scoringPart, each int) {
 	t := s.rowText(p, each)
-	i, _ := s.in.Args[4].Input()
-	l := s.g.Inputs[i].Layout
-	t.pointer("const ", "lse", dtype.F32, s.g.Inputs[i].Buf, l.Offset)
-	for axis, stride := range l.Stride {
-		t.constant("lse_"+string("bht"[axis]), stride)
-	}
+	t.readsLSE()
 	t.masked(s.in.Args[s.operands:])
 	t.member("device const float*", "dots", Field{Kind: Scratch, Size: 8, At: s.room.dots})
 	t.scoresOf(s, p)

@@ -60,17 +60,17 @@ func (a *attentionText) scores(keyRows bool, body func()) {
 		a.line("if (%s) {", a.whole(keyRows))
 		a.score(keyRows, true)
 		body()
-		a.close()
+		a.close(2)
 		a.line("} else {")
 		a.score(keyRows, false)
 		body()
-		a.close()
+		a.close(2)
 		a.line("}")
 		return
 	}
 	a.score(keyRows, false)
 	body()
-	a.close()
+	a.close(2)
 }
 
 // whole says of a strip, which begins at row first + strip, whether its rows see all columns of the tile.

@@ -126,23 +126,23 @@ func (r *rowText) endColumns() {
 		}
 		r.line("a.columns%[1]d[walker * a.n0 + i0] = sum%[1]d[e];", n)
 	}
-	r.line("}")
-	r.line("}")
+	r.close(2)
 }
 
 // weightGradients adds what the second step does: the sums over all rows of dy·x̂ and of dy.
 func (r *rowText) weightGradients(k *Kernel, limits Limits) *Kernel {
 	switch {
 	case !r.weights:
-		return k
 	case r.walkers > 0:
-		return r.joinColumns(k, limits)
+		r.joinColumns(k, limits)
+	default:
+		r.readAgain(k, limits)
 	}
-	return r.readAgain(k, limits)
+	return k
 }
 
 // joinColumns adds up what the walkers have left in the workspace.
-func (r *rowText) joinColumns(k *Kernel, limits Limits) *Kernel {
+func (r *rowText) joinColumns(k *Kernel, limits Limits) {
 	n := r.space.lens[0]
 	g := &backend.Group{Name: r.g.Name, Kind: backend.Reduce}
 	for _, o := range r.g.Outputs {
@@ -153,21 +153,19 @@ func (r *rowText) joinColumns(k *Kernel, limits Limits) *Kernel {
 		l.Offset = r.columnsAt(o.Value.Result)
 		addRows(g, workspace, l, o)
 	}
-	second := renderReduceAfter(g, 8*r.walkers*n, limits)
-	k.Dispatches, k.Scratch = append(k.Dispatches, second.Dispatches...), second.Scratch
-	return k
+	k.reduce(g, 8*r.walkers*n, limits)
 }
 
 // readAgain reads the operands a second time, with the mean and the scale of each row.
-func (r *rowText) readAgain(k *Kernel, limits Limits) *Kernel {
+func (r *rowText) readAgain(k *Kernel, limits Limits) {
 	const f32 = dtype.F32
 	shape := r.shape
 	g := &backend.Group{Name: r.g.Name, Kind: backend.Reduce, Inputs: slices.Clone(r.g.Inputs)}
-	for i := range g.Inputs {
-		g.Inputs[i].Layout = r.expanded(g.Inputs[i].Layout)
-	}
 	if len(shape) == 1 {
 		shape = []int{1, shape[0]}
+	}
+	for i := range g.Inputs {
+		g.Inputs[i].Layout = g.Inputs[i].Layout.Expand(shape)
 	}
 	statistic := func(at int) backend.Ref {
 		l := ir.Contiguous(append(slices.Clone(shape[:len(shape)-1]), 1)).Expand(shape)
@@ -219,15 +217,5 @@ func (r *rowText) readAgain(k *Kernel, limits Limits) *Kernel {
 		sum := emit(backend.Inst{Op: ir.Sum, DType: f32, Shape: summed, Args: []backend.Ref{v}, Attr: ir.Attr{Axes: axes}})
 		g.Outputs = append(g.Outputs, backend.Output{Value: sum, Buf: o.Buf, DType: o.DType, Shape: summed})
 	}
-	second := renderReduceAfter(g, 8*r.rows, limits)
-	k.Dispatches, k.Scratch = append(k.Dispatches, second.Dispatches...), second.Scratch
-	return k
-}
-
-// expanded is a layout of an operand as one of the whole shape, of rank 2 or more.
-func (r *rowText) expanded(l ir.Layout) ir.Layout {
-	if len(r.shape) == 1 {
-		return l.Expand([]int{1, r.shape[0]})
-	}
-	return l.Expand(r.shape)
+	k.reduce(g, 8*r.rows, limits)
 }

@@ -38,15 +38,10 @@ func conv(g *backend.Group, k *Kernel) {
 	}
 }
 
-// newWindowed draws the space of a result. Places along its spatial axes are here(t0), here(t1), …, its
-// channel (for a weight: its result) is here(c), and its number in the first axis here(n).
-func newWindowed(g *backend.Group, limits Limits, shape []int, operands ...backend.Ref) *windowed {
-	return newWindowedParts(g, limits, 1, shape, operands...)
-}
-
-// newWindowedParts is newWindowed of a result of which each of so many parts has a share: here(part) is its
-// number.
-func newWindowedParts(g *backend.Group, limits Limits, parts int, shape []int, operands ...backend.Ref) *windowed {
+// newWindowed draws the space of a result, of which each of so many parts has a share: here(part) is its
+// number. Places along its spatial axes are here(t0), here(t1), …, its channel (for a weight: its result) is
+// here(c), and its number in the first axis here(n).
+func newWindowed(g *backend.Group, limits Limits, parts int, shape []int) *windowed {
 	in := &g.Insts[0]
 	shape = append([]int{parts}, shape...)
 	unit := func(axis int) ir.Layout { return counting(shape, axis, 1) }
@@ -54,12 +49,12 @@ func newWindowedParts(g *backend.Group, limits Limits, parts int, shape []int, o
 	for axis := range shape[3:] {
 		lays = append(lays, named{name: fmt.Sprintf("t%d", axis), layout: unit(3 + axis)})
 	}
-	for i, v := range operands {
+	for i, v := range in.Args {
 		l := inputLayout(g, v)
 		lays = append(lays, named{name: operandNames[i], layout: ir.Layout{Offset: l.Offset}, reach: reachOf(l)})
 	}
 	w := &windowed{elementText: newElements(g, limits, in.Op.String(), shape, lays...), in: in, windows: ir.WindowsOf(in.Attr)}
-	for i, v := range operands {
+	for i, v := range in.Args {
 		l, name := inputLayout(g, v), operandNames[i]
 		w.reads(name, v)
 		for axis, s := range l.Stride {
@@ -81,12 +76,6 @@ var operandNames = [...]string{"p", "q"}
 func (w *windowed) open(format string, args ...any) {
 	w.line(format+" {", args...)
 	w.braces++
-}
-
-func (w *windowed) close() {
-	for ; w.braces > 0; w.braces-- {
-		w.line("}")
-	}
 }
 
 // loop begins a loop of name from 0 to the constant upTo.
@@ -134,7 +123,7 @@ func (w *windowed) sum(o backend.Output, begin func(), product func() (string, s
 		begin()
 		x, y := product()
 		w.line("f.take(%s * %s);", x, y)
-		w.close()
+		w.close(w.braces)
 		w.store(o.DType, "f.value()")
 	})
 }
@@ -142,7 +131,7 @@ func (w *windowed) sum(o backend.Output, begin func(), product func() (string, s
 func forwardConv(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	x, weight := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape
-	w := newWindowed(g, k.limits, o.Shape, in.Args...)
+	w := newWindowed(g, k.limits, 1, o.Shape)
 	w.writes(o)
 	w.lengths("length", x[2:])
 	w.constant("channels", weight[1])
@@ -159,7 +148,7 @@ func forwardConv(g *backend.Group, k *Kernel) {
 func transposedConv(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	y, weight := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape
-	w := newWindowed(g, k.limits, o.Shape, in.Args...)
+	w := newWindowed(g, k.limits, 1, o.Shape)
 	w.writes(o)
 	w.lengths("places", y[2:])
 	w.constant("channels", weight[1])
@@ -189,7 +178,7 @@ func weightConv(g *backend.Group, k *Kernel) {
 	parts := max(1, min(wantThreads/size, lines, lines*ir.Size(y[3:])/leastPlacesOfPart))
 	each := (lines + parts - 1) / parts
 	parts = max(1, (lines+each-1)/max(each, 1))
-	w := newWindowedParts(g, k.limits, parts, o.Shape, in.Args...)
+	w := newWindowed(g, k.limits, parts, o.Shape)
 	to := o
 	if parts > 1 {
 		to.DType, to.Buf = dtype.F32, workspace
@@ -218,8 +207,7 @@ func weightConv(g *backend.Group, k *Kernel) {
 	}
 	sum := &backend.Group{Name: g.Name, Kind: backend.Reduce}
 	addRows(sum, workspace, ir.Contiguous([]int{parts, size}), o)
-	joined := renderReduceAfter(sum, ceilTo(4*parts*size, 64), k.limits)
-	k.Dispatches, k.Scratch = append(k.Dispatches, joined.Dispatches...), joined.Scratch
+	k.reduce(sum, ceilTo(4*parts*size, 64), k.limits)
 }
 
 // maxPool writes down the greatest element of each window, and its place.
@@ -227,7 +215,7 @@ func maxPool(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
 	x := inputLayout(g, in.Args[0]).Shape
 	dt := g.Type(in.Args[0]).DType
-	w := newWindowed(g, k.limits, in.Outs[0].Shape, in.Args...)
+	w := newWindowed(g, k.limits, 1, in.Outs[0].Shape)
 	for _, o := range g.Outputs {
 		w.pointer("", fmt.Sprintf("y%d", o.Value.Result), o.DType, o.Buf, 0)
 	}
@@ -253,7 +241,7 @@ func maxPool(g *backend.Group, k *Kernel) {
 		w.line("best = v;")
 		w.line("place = %s;", place)
 		w.line("}")
-		w.close()
+		w.close(w.braces)
 		for _, o := range g.Outputs {
 			value := memoryTypes[o.DType] + "(best)"
 			if o.Value.Result == 1 {

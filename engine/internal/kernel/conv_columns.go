@@ -156,8 +156,7 @@ func (c *columned) dense(in backend.Input) backend.Input {
 
 // input is an operand of the convolution, seen through another layout.
 func (c *columned) input(v backend.Ref, l ir.Layout) backend.Input {
-	i, _ := v.Input()
-	in := c.g.Inputs[i]
+	in := *inputOf(c.g, v)
 	in.Layout = l
 	return in
 }

@@ -88,9 +88,7 @@ func (c *columned) gatherTaps(e *elementText, x gathering, per int) {
 		e.line("a.y[to] = %s(v[0]);", memoryTypes[c.in.DType])
 	}
 	e.line("to += a.apart;")
-	for range x.windows {
-		e.line("}")
-	}
+	e.close(len(x.windows))
 }
 
 // fold adds up, for each element of a part of dx, what the taps have of it in the columns.
@@ -134,9 +132,7 @@ func (c *columned) fold(p part, columns int, places []int, channels int) {
 			}
 		}
 		e.line("f.take(a.x[%s + (%s) * a.apart + %s]);", e.here("x"), tap, place)
-		for range c.windows {
-			e.line("}")
-		}
+		e.close(len(c.windows))
 		e.store(c.o.DType, "f.value()")
 	})...)
 }

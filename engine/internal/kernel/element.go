@@ -14,28 +14,20 @@ import (
 type elementText struct {
 	*walker
 	kind   string
-	shape  []int
-	named  []namedPlace
-	lays   []ir.Layout
+	named  []string // the names of the space's places
 	limits Limits
 	fours  bool // a thread has four elements that follow one another
-}
-
-// A namedPlace is a layout over the shape, with the name of its strides.
-type namedPlace struct {
-	name  string
-	place int
 }
 
 // newElements draws the space of a shape and of layouts over it, by name. Inputs and outputs are declared by
 // the op.
 func newElements(g *backend.Group, limits Limits, kind string, shape []int, layouts ...named) *elementText {
-	e := &elementText{kind: kind, shape: shape, limits: limits}
+	e := &elementText{kind: kind, limits: limits}
+	var lays []ir.Layout
 	for _, l := range layouts {
-		e.named = append(e.named, namedPlace{l.name, len(e.lays)})
-		e.lays = append(e.lays, l.layout)
+		e.named, lays = append(e.named, l.name), append(lays, l.layout)
 	}
-	s := spaceOf(shape, e.lays, 0, func(int, int) bool { return true })
+	s := spaceOf(shape, lays, 0, func(int, int) bool { return true })
 	for _, l := range layouts {
 		s.wide = s.wide || l.reach > most32
 	}
@@ -51,20 +43,16 @@ type named struct {
 	reach  int
 }
 
-// layout is the layout with that name.
-func (e *elementText) place(name string) *place {
-	i := slices.IndexFunc(e.named, func(n namedPlace) bool { return n.name == name })
-	return &e.space.places[e.named[i].place]
-}
+// place is how the layout with that name is walked through.
+func (e *elementText) place(name string) *place { return &e.space.places[slices.Index(e.named, name)] }
 
 // here is the index expression of a named layout.
 func (e *elementText) here(name string) string { return e.at(name, e.place(name)) }
 
 // reads declares an input under a name that has a layout; a number of the command is read as it is.
 func (e *elementText) reads(name string, v backend.Ref) {
-	i, _ := v.Input()
-	in := e.g.Inputs[i]
-	if isNumber(in) {
+	in := inputOf(e.g, v)
+	if isNumber(*in) {
 		e.number(name, in.DType, in.Scalar)
 		return
 	}
@@ -73,9 +61,8 @@ func (e *elementText) reads(name string, v backend.Ref) {
 
 // element is the register expression of a named input here.
 func (e *elementText) element(name string, v backend.Ref) string {
-	i, _ := v.Input()
-	in := e.g.Inputs[i]
-	if isNumber(in) {
+	in := inputOf(e.g, v)
+	if isNumber(*in) {
 		return fmt.Sprintf("convert<%s>::from(a.%s)", register(in.DType), name)
 	}
 	return fmt.Sprintf("%s(loaded(a.%s[%s]))", register(in.DType), name, e.here(name))
@@ -99,9 +86,7 @@ func (e *elementText) dispatch(body func()) []Dispatch {
 	e.declareSpace()
 	opened := e.loops(e.fours)
 	body()
-	for range opened {
-		e.line("}")
-	}
+	e.close(opened)
 	width := e.space.lens[0]
 	if e.fours {
 		width /= 4
@@ -121,8 +106,8 @@ const inGroup = ", uint3 group [[threadgroup_position_in_grid]], uint3 at [[thre
 // declareSpace declares the lengths of the axes, and the strides of the named layouts.
 func (e *elementText) declareSpace() {
 	e.declareLengths()
-	for _, n := range e.named {
-		e.declareStrides(n.name, &e.space.places[n.place])
+	for i, name := range e.named {
+		e.declareStrides(name, &e.space.places[i])
 	}
 }
 
@@ -138,9 +123,8 @@ func contiguous(name string, shape []int) named {
 
 // inputLayout is the layout of an argument that is an input; a number of the command has none.
 func inputLayout(g *backend.Group, v backend.Ref) ir.Layout {
-	i, _ := v.Input()
-	if isNumber(g.Inputs[i]) {
-		return ir.Layout{}
+	if in := inputOf(g, v); !isNumber(*in) {
+		return in.Layout
 	}
-	return g.Inputs[i].Layout
+	return ir.Layout{}
 }

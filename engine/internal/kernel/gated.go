@@ -41,10 +41,7 @@ func (p *product) declareNorm() {
 	if p.norm == nil {
 		return
 	}
-	i, _ := p.norm.Args[1].Input()
-	in := p.g.Inputs[i]
-	p.pointer("const ", "norm", in.DType, in.Buf, in.Layout.Offset)
-	p.constant("norm_k", in.Layout.Stride[0])
+	p.constant("norm_k", p.input("norm", p.norm.Args[1]).Layout.Stride[0])
 	p.float("eps", p.norm.Attr.Float)
 }
 
@@ -54,8 +51,7 @@ func (p *product) normWeights(n, depth int) {
 		return
 	}
 	p.line("float weights[%d];", depth)
-	i, _ := p.norm.Args[1].Input()
-	if l := p.g.Inputs[i].Layout; l.Stride[0] == 1 && l.Offset%4 == 0 && p.fours(2*n, innerAxis) {
+	if l := inputLayout(p.g, p.norm.Args[1]); l.Stride[0] == 1 && l.Offset%4 == 0 && p.fours(2*n, innerAxis) {
 		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
 		p.line("float v[4];")
 		p.line("load4(a.norm + min(%s, a.k%d - 4), v);", p.deep(n, "q"), n)

@@ -21,7 +21,7 @@ type groupedText struct {
 	in           *backend.Inst
 	o            backend.Output
 	tile         tile
-	left, right  groupedSide
+	left, right  source
 	as, times    string // the type that is multiplied, and by which function of matrix.metal
 	rows, groups int
 	inner, width int           // of each matrix
@@ -29,18 +29,12 @@ type groupedText struct {
 	quant        ir.Quant
 }
 
-// A groupedSide is an operand, and where its elements lie: at the place `deep` of the inner axis and i of the
-// other one, which begins at a tile's first and ends at limit. Row `found` is that of a group's row.
-type groupedSide struct {
-	side
-	at, first, limit string
-	row              string // which of the group's rows that is; "" of a matrix
-	element          string // of a matrix in codes; "": it lies in memory
-	kept             bool   // a thread remembers its rows, by the number q of a piece
-}
-
-// gathered is the axis of an operand along which its rows are those of a group.
-const gathered = -1
+// gathered is the axis of an operand along which its rows are those of a group, and findRow finds one of
+// them.
+const (
+	gathered = -1
+	findRow  = "const int found = a.order[begin + min(int(%s), take - 1)];"
+)
 
 // orderEach is how many rows that follow one another a thread looks at.
 const orderEach = 4
@@ -102,9 +96,7 @@ func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *gr
 		if i == 1 && t.codes != nil {
 			break
 		}
-		l := inputLayout(g, in.Args[i])
-		t.pointer("const ", name, g.Type(in.Args[i]).DType, t.buffer(i), l.Offset)
-		for axis, s := range l.Stride {
+		for axis, s := range t.input(name, in.Args[i]).Layout.Stride {
 			t.constant(fmt.Sprintf("%s_%d", name, axis), s)
 		}
 	}
@@ -117,12 +109,6 @@ func newGrouped(g *backend.Group, k *Kernel, groups, inner, width, high int) *gr
 	t.threadgroup("uint4", "space", (bytes+15)/16, 16)
 	t.line("const %[1]s column = %[1]s(group.y) * %[2]d;", t.index, t.tile.columns())
 	return t
-}
-
-// buffer is the buffer of an operand.
-func (t *groupedText) buffer(arg int) int {
-	i, _ := t.in.Args[arg].Input()
-	return t.g.Inputs[i].Buf
 }
 
 // ordered declares the workspace: rows in the order of their groups, where each group begins there and the
@@ -161,7 +147,7 @@ func (t *groupedText) chooseTile(high int, l Limits) {
 		t.times = fmt.Sprintf("multiply_floats<%v, %v>", !short(a), !short(b))
 	}
 	sizes := map[string]int{"float": 4, "half": 2, "bfloat": 2}
-	for i, o := range []*groupedSide{&t.left, &t.right} {
+	for i, o := range []*source{&t.left, &t.right} {
 		o.cell, o.size = cells[i], sizes[cells[i]]
 	}
 	t.left.depth = 64 / max(t.left.size, t.right.size)
@@ -176,7 +162,7 @@ func (t *groupedText) chooseTile(high int, l Limits) {
 // lieInCodes says so of weights in codes, whose outputs stand side by side in blocks.
 func (t *groupedText) lieInCodes() {
 	o, from := &t.right, "long(matrix) * a.w_apart + "
-	o.n, o.first, o.limit = 1, "column", "a.columns"
+	o.n, o.name, o.first, o.limit, o.zero = 1, "i", "column", "a.columns", "0.0f"
 	t.constant("w_apart", t.quant.Blocks()*ir.QuantBlock)
 	k, n := "deep", "i"
 	if t.quant.Transposed {
@@ -194,7 +180,7 @@ func (t *groupedText) lieInCodes() {
 
 // lie finds out how an operand's elements lie along the inner axis and the other one, and so how they are
 // read.
-func (t *groupedText) lie(o *groupedSide, arg, inner, other int, at, first, limit string) {
+func (t *groupedText) lie(o *source, arg, inner, other int, at, first, limit string) {
 	l := inputLayout(t.g, t.in.Args[arg])
 	step := func(axis int) int {
 		if axis == gathered {
@@ -202,12 +188,14 @@ func (t *groupedText) lie(o *groupedSide, arg, inner, other int, at, first, limi
 		}
 		return l.Stride[axis]
 	}
-	o.n, o.at, o.first, o.limit = arg, at, first, limit
+	o.n, o.name, o.first, o.limit, o.zero = arg, "i", first, limit, "0.0f"
+	o.from = fmt.Sprintf("a.%s + (%s)", []string{"x", "w"}[arg], at)
+	o.element = "loaded(*(" + o.from + "))"
 	switch gathered {
 	case inner:
-		o.row = "deep"
+		o.find = fmt.Sprintf(findRow, "deep")
 	case other:
-		o.row = "i"
+		o.find = fmt.Sprintf(findRow, "i")
 	}
 	along, beside := inner, other
 	if arg == 1 {
@@ -232,9 +220,10 @@ func (t *groupedText) lie(o *groupedSide, arg, inner, other int, at, first, limi
 func (t *groupedText) multiply(to string) {
 	t.tile.clear(t.text, "float")
 	t.keepRows()
-	t.tile.steps(t.text, "0", to, t.left.side, t.right.side, t.whole(&t.left, t.tile.rows())+" && "+t.whole(&t.right, t.tile.columns()), func(whole bool) {
-		t.fetch(&t.left, "left_tile", to, t.tile.rows(), whole)
-		t.fetch(&t.right, "right_tile", to, t.tile.columns(), whole)
+	whole := fmt.Sprintf("%s + %d <= %s && %s + %d <= %s", t.left.first, t.tile.rows(), t.left.limit, t.right.first, t.tile.columns(), t.right.limit)
+	t.tile.steps(t.text, "0", to, t.left.side, t.right.side, whole, func(whole bool) {
+		t.tile.fetch(t.text, &t.left, to, whole)
+		t.tile.fetch(t.text, &t.right, to, whole)
 	}, func() { t.tile.add(t.text, t.left.side, t.right.side, t.as, t.times, t.right.turned) })
 }
 
@@ -242,64 +231,14 @@ func (t *groupedText) multiply(to string) {
 func (t *groupedText) keepRows() {
 	o := &t.left
 	pieces, threads := t.tile.rows()*o.depth*o.size/16, t.tile.threads()
-	if o.row != "i" || o.reads != byPieces || pieces%threads != 0 {
+	if t.in.Op != ir.GroupedMatMul || o.reads != byPieces || pieces%threads != 0 {
 		return
 	}
 	t.line("int kept[%d];", pieces/threads)
 	t.tile.each(t.text, pieces, func() {
 		t.line("kept[q] = a.order[begin + min(e / %d, take - 1)];", o.depth*o.size/16)
 	})
-	o.kept = true
-}
-
-// whole is the condition under which a tile does not go beyond an operand.
-func (t *groupedText) whole(o *groupedSide, across int) string {
-	return fmt.Sprintf("%s + %d <= %s", o.first, across, o.limit)
-}
-
-// fetch loads the part of an operand from `next` of the inner axis on into threadgroup memory, and 0 beyond
-// its edges, unless all of it is there.
-func (t *groupedText) fetch(o *groupedSide, name, to string, across int, whole bool) {
-	if o.coded != nil {
-		o.coded.fetch(o.side, to)
-		return
-	}
-	deep := (o.n == 0) != o.turned // lines go along the inner axis
-	lines, along, inner, other := o.depth, across, "line", "beside"
-	if deep {
-		lines, along, inner, other = across, o.depth, "beside", "line"
-	}
-	per := 1
-	if o.reads == byPieces {
-		per = 16 / o.size
-	}
-	from := fmt.Sprintf("a.%s + (%s)", []string{"x", "w"}[o.n], o.at)
-	place := t.tile.place(o.side, along, "line", "beside")
-	t.tile.pieces(t.text, lines, along, per, func() {
-		t.line("const %s deep = next + %s, i = %s + %s;", t.index, inner, o.first, other)
-		switch {
-		case o.kept:
-			t.line("const int found = kept[q];")
-		case o.row != "":
-			t.line("const int found = a.order[begin + min(int(%s), take - 1)];", o.row)
-		}
-		switch {
-		case per == 1:
-			element := "loaded(*(" + from + "))"
-			if o.element != "" {
-				element = o.element
-			}
-			t.line("%s v = %[1]s(0.0f);", o.cell)
-			t.line("if (deep < %s && i < %s) v = %s(%s);", to, o.limit, o.cell, element)
-			t.line("%s[%s] = v;", name, place)
-		case whole:
-			t.line("copies.take(%s + %s, %s, %d);", name, place, from, per)
-		case deep:
-			t.line("copies.take(%s + %s, %s, i < %s ? int(min(%s - deep, %s(%d))) : 0);", name, place, from, o.limit, to, t.index, per)
-		default:
-			t.line("copies.take(%s + %s, %s, deep < %s ? int(min(%s - i, %s(%d))) : 0);", name, place, from, to, o.limit, t.index, per)
-		}
-	})
+	o.find = "const int found = kept[q];"
 }
 
 // store stores the sums of row i1, from first on, to where an expression says, if another one holds.
@@ -310,8 +249,7 @@ func (t *groupedText) store(is, to, first string) {
 	t.line("const int line = e / %d, beside = e %% %[1]d;", wide)
 	t.line("const %s i0 = column + beside, i1 = %s + line / %d * %d + line %% %[3]d + i * %[3]d;", t.index, first, tall, tall*t.tile.high)
 	t.line("if (i0 < a.columns && %s) a.y[%s + i0] = %s(sums[line * %d + beside]);", is, to, memoryTypes[t.o.DType], wide+endPad)
-	t.line("}")
-	t.line("}")
+	t.close(2)
 }
 
 func (t *groupedText) dispatch(groups [3]int) Dispatch {
@@ -324,9 +262,7 @@ const inSimds = ", uint lane [[thread_index_in_simdgroup]], uint simd [[simdgrou
 // find puts rows into the order of their groups, and reports an index that is out of range.
 func (t *groupedText) find(k *Kernel) Dispatch {
 	x := &groupedText{text: newText(t.g, t.index == "long"), rows: t.rows, groups: t.groups}
-	l := inputLayout(t.g, t.in.Args[2])
-	x.pointer("const ", "index", dtype.I64, t.buffer(2), l.Offset)
-	x.constant("index_0", l.Stride[0])
+	x.constant("index_0", x.input("index", t.in.Args[2]).Layout.Stride[0])
 	x.constant("rows", t.rows)
 	x.ordered("")
 	x.indexed(k, t.in.Op, 0, t.groups)

@@ -48,10 +48,7 @@ func gather(g *backend.Group, k *Kernel) {
 	x, index := inputLayout(g, in.Args[0]), inputLayout(g, in.Args[1])
 	axis, rank := in.Attr.Axis, len(index.Shape)
 	rows := ir.Layout{Shape: o.Shape, Offset: x.Offset, Stride: slices.Concat(x.Stride[:axis], make([]int, rank), x.Stride[axis+1:])}
-	over := func(l ir.Layout) ir.Layout {
-		return ir.Layout{Shape: o.Shape, Offset: l.Offset, Stride: slices.Concat(make([]int, axis), l.Stride, make([]int, len(x.Shape)-axis-1))}
-	}
-	gatherFrom(g, k, rows, over(index), over(ir.Contiguous(index.Shape)), x)
+	gatherFrom(g, k, rows, over(index, o.Shape, axis), over(ir.Contiguous(index.Shape), o.Shape, axis), x)
 }
 
 // gatherAlong takes an element of x at each place of index.

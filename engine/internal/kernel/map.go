@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -103,9 +104,7 @@ func (w *walker) mapBody(vectors bool) {
 			w.storeFour("", i, &s.places[outs+i])
 		}
 	}
-	for range opened {
-		w.line("}")
-	}
+	w.close(opened)
 }
 
 // loops opens a loop for each axis: the innermost along x of the grid, the next along y, and what is left
@@ -150,22 +149,10 @@ func grid(width int, outer []int, limits Limits) (groups, threads [3]int) {
 }
 
 // ceilPower is the least power of two that is n or more.
-func ceilPower(n int) int {
-	p := 1
-	for p < n && p < 1<<30 {
-		p *= 2
-	}
-	return p
-}
+func ceilPower(n int) int { return 1 << bits.Len(uint(max(1, min(n, 1<<30))-1)) }
 
 // floorPower is the largest power of two that is n or less.
-func floorPower(n int) int {
-	p := ceilPower(n)
-	if p > n {
-		p /= 2
-	}
-	return p
-}
+func floorPower(n int) int { return 1 << bits.Len(uint(max(0, min(n, 1<<30)))) >> 1 }
 
 // describe says in a comment what a group computes: its ops in order.
 func describe(g *backend.Group) string {

@@ -239,18 +239,7 @@ func rowsOf(shape []int, layouts []ir.Layout, right func(layout int) bool) ([]in
 
 // broadcasts says whether an input of shape a is read at the elements of shape b.
 func broadcasts(a, b []int) bool {
-	if len(a) == 0 {
-		return true
-	}
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] && a[i] != 1 {
-			return false
-		}
-	}
-	return true
+	return len(a) == 0 || slices.EqualFunc(a, b, func(n, m int) bool { return n == m || n == 1 })
 }
 
 // operandLayout is how an operand lies in memory: an input, or an earlier result. A quantised weight does

@@ -100,12 +100,11 @@ type stepLists struct {
 // settings declares an AdamW's settings, each a number of the command or one in memory.
 func (l *stepLists) settings() {
 	for n, name := range []string{"lr", "beta1", "beta2", "eps", "decay", "bias1", "bias2", "factor", "guard"} {
-		i, _ := l.in.Args[n].Input()
-		if x := l.g.Inputs[i]; isNumber(x) {
+		if x := inputOf(l.g, l.in.Args[n]); isNumber(*x) {
 			l.number(name, x.DType, x.Scalar)
 			l.line("const float %s = a.%s;", name, name)
 		} else {
-			l.pointer("const ", name, x.DType, x.Buf, x.Layout.Offset)
+			l.input(name, l.in.Args[n])
 			l.line("const float %s = loaded(*a.%s);", name, name)
 		}
 	}
@@ -129,7 +128,7 @@ func (l *stepLists) declare(name, typ string, from int, output bool) {
 		} else {
 			at, _ := l.in.Args[ir.AdamWSettings+from*l.n+i].Input()
 			x := &l.g.Inputs[at]
-			f.Index, f.At = x.Buf, x.Layout.Offset*x.DType.Size()
+			f = placeOf(x)
 			l.aligned = l.aligned && x.Layout.Offset%4 == 0
 			if place, ok := l.moved[at]; ok {
 				f = Field{Kind: Scratch, Size: 8, At: place}
@@ -203,8 +202,7 @@ func adamW(l *stepLists, threads int) Dispatch {
 	l.line("m[k] = beta1 * m[k] + (1.0f - beta1) * grad;")
 	l.line("v[k] = beta2 * v[k] + (1.0f - beta2) * grad * grad;")
 	l.line("p[k] -= lr * (m[k] / bias1 / (precise::sqrt(v[k] / bias2) + eps) + decay * p[k]);")
-	l.line("}")
-	l.line("}")
+	l.close(2)
 	if masters {
 		l.line("UNROLL for (int k = 0; k < 4; k++) if (steps) w[k] = p[k];")
 	}
@@ -263,10 +261,9 @@ func squaresOf(g *backend.Group, operands []backend.Ref, blocks *int, threads in
 	typ := memoryTypes[g.Type(operands[0]).DType]
 	t.array("device const "+typ+"*", "x", len(operands))
 	for _, v := range operands {
-		i, _ := v.Input()
-		l := inputLayout(g, v)
-		t.element(Field{Kind: Pointer, Size: 8, Index: g.Inputs[i].Buf, At: l.Offset * g.Inputs[i].DType.Size()})
-		aligned = aligned && l.Offset%4 == 0
+		x := inputOf(g, v)
+		t.element(placeOf(x))
+		aligned = aligned && x.Layout.Offset%4 == 0
 	}
 	first, groups := *blocks, 0
 	var sizes, starts, each []int

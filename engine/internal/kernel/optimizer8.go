@@ -93,7 +93,6 @@ func adamW8(l *stepLists, threads int) Dispatch {
 	for _, name := range []string{"m", "r"} {
 		l.line("if (new_%[1]s_scale_) new_%[1]s_scale_[block] = steps ? %[1]s_most : %[1]s_scale;", name)
 	}
-	l.line("}")
-	l.line("}")
+	l.close(2)
 	return l.finish("adamw8", "adamw with moments in 8 bits", parameters, along(groups), along(threads))
 }

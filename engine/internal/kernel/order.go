@@ -35,9 +35,8 @@ type runs struct{ count, length, at int }
 
 func topK(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
-	i, _ := in.Args[0].Input()
 	r := &ranking{g: g, x: inputLayout(g, in.Args[0]), wanted: in.Attr.Index, key: "uint", each: 8, limits: k.limits}
-	if g.Inputs[i].DType.Size() == 8 {
+	if g.Type(in.Args[0]).DType.Size() == 8 {
 		r.key, r.each = "ulong", 4
 	}
 	last := len(r.x.Shape) - 1
@@ -160,7 +159,11 @@ func (r *ranking) tiles(s sorting) Dispatch {
 	e.constant("elements", length)
 	e.constant("tiles", s.to.count)
 	if s.from.count == 0 && r.places == nil {
-		e.member(r.key, "flip", Field{Kind: Constant, Size: rankedSize[r.key] / 2, Value: r.flip()})
+		flip := int64(-1) // a key that grows with the element becomes one for the order that is wanted
+		if r.g.Insts[0].Attr.Flags&ir.Reverse != 0 {
+			flip = 0
+		}
+		e.member(r.key, "flip", Field{Kind: Constant, Size: rankedSize[r.key] / 2, Value: flip})
 	}
 	e.line("threadgroup ranked<%s> memory[%d];", r.key, (r.each+1)*rowThreads)
 	e.line("const %[1]s tile = %[1]s(group.x %% uint(a.tiles));", e.index)
@@ -187,19 +190,10 @@ func (r *ranking) tiles(s sorting) Dispatch {
 	e.line("const %[1]s j = %[1]s(e * size.x + at.x);", e.index)
 	e.line("if (inside && j < a.wanted) {")
 	r.store(e, s, "(row * a.tiles + tile) * a.wanted + j")
-	e.line("}")
-	e.line("}")
+	e.close(2)
 	threads := min(r.limits.group(), ceilPower((length+r.each-1)/r.each))
 	perGroup := min(r.limits.group()/threads, ceilPower(r.rows))
 	return e.finish("top_k_tiles", describe(e.g), inGroup, along(s.to.count*((r.rows+perGroup-1)/perGroup)), [3]int{threads, perGroup, 1})
-}
-
-// flip makes a key that grows with the element one for the order that is wanted.
-func (r *ranking) flip() int64 {
-	if r.g.Insts[0].Attr.Flags&ir.Reverse != 0 {
-		return 0
-	}
-	return -1
 }
 
 // merge makes one run of two; the last of an odd number stays as it is. Each thread finds a few elements of
@@ -223,9 +217,7 @@ func (r *ranking) merge(s sorting) Dispatch {
 	e.line("const %s j = chunk * %d + e;", e.index, r.each)
 	e.line("if (j < a.wanted) {")
 	r.store(e, s, "(row * a.pairs + pair) * a.wanted + j")
-	for range 5 {
-		e.line("}")
-	}
+	e.close(5)
 	groups, threads := grid(chunks, []int{s.to.count, r.rows}, r.limits)
 	return e.finish("top_k_merge", describe(e.g), inGrid, groups, threads)
 }

@@ -27,10 +27,7 @@ func (p *product) words(n int) bool {
 
 // inWords says that of the parts of a quantised weight.
 func (t *text) inWords(parts []backend.Ref) bool {
-	return !slices.ContainsFunc(parts, func(a backend.Ref) bool {
-		i, _ := a.Input()
-		return t.g.Inputs[i].Layout.Offset%16 != 0
-	})
+	return !slices.ContainsFunc(parts, func(a backend.Ref) bool { return inputOf(t.g, a).Layout.Offset%16 != 0 })
 }
 
 // extra is the expression of the third part of operand n.

@@ -67,21 +67,24 @@ type reduction struct {
 // renderReduce writes a Reduce group down. Where the innermost axis is reduced, a simdgroup or a threadgroup
 // folds an output; where it is kept, a thread folds a column and threads below it other parts of that. Few
 // large outputs are folded in parts, which a second dispatch merges.
-func renderReduce(g *backend.Group, limits Limits) *Kernel { return renderReduceAfter(g, 0, limits) }
+func renderReduce(g *backend.Group, limits Limits) *Kernel {
+	k := &Kernel{}
+	k.reduce(g, 0, limits)
+	return k
+}
 
-// renderReduceAfter is renderReduce where base bytes of the workspace are taken.
-func renderReduceAfter(g *backend.Group, base int, limits Limits) *Kernel {
+// reduce adds the dispatches of a Reduce group, where base bytes of the workspace are taken.
+func (k *Kernel) reduce(g *backend.Group, base int, limits Limits) {
 	r := newReduction(g)
-	r.base = base
+	r.base, k.Scratch = base, base
 	if r.outputs == 0 {
-		return &Kernel{Scratch: base}
+		return
 	}
 	r.shape(limits)
-	first := r.dispatch(false)
-	if r.parts == 1 {
-		return &Kernel{Dispatches: []Dispatch{first}, Scratch: base}
+	k.Dispatches = append(k.Dispatches, r.dispatch(false))
+	if r.parts > 1 {
+		k.Dispatches, k.Scratch = append(k.Dispatches, r.dispatch(true)), r.scratch(len(r.folds))
 	}
-	return &Kernel{Dispatches: []Dispatch{first, r.dispatch(true)}, Scratch: r.scratch(len(r.folds))}
 }
 
 func newReduction(g *backend.Group) *reduction {
@@ -137,7 +140,7 @@ func isArg(op ir.Op) bool { return op == ir.ArgMax || op == ir.ArgMin }
 func arg(g *backend.Group, k *Kernel) {
 	h := &backend.Group{Name: g.Name, Kind: backend.Reduce, Inputs: g.Inputs, Insts: slices.Clone(g.Insts), Outputs: g.Outputs}
 	h.Insts[0].Attr.Axes = []int{h.Insts[0].Attr.Axis}
-	*k = *renderReduce(h, k.limits)
+	k.reduce(h, 0, k.limits)
 }
 
 // mark notes the instructions that a value needs, up to those at which it stops.
@@ -411,8 +414,7 @@ func (r *reduction) fourAhead(w *walker, step, to string, width int) {
 		}
 	}
 	r.takeAll(w)
-	w.line("}")
-	w.line("}")
+	w.close(2)
 }
 
 // takeAll folds the element at e, or the four from there on.

@@ -25,16 +25,10 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 	list, sources := r.Operands()
 	c := &RoutineCall{}
 	put := func(operand int, dt dtype.Type, buf, offset int) {
-		f := Field{Kind: Pointer, Size: 8, Index: buf, At: offset * dt.Size()}
-		if buf == workspace {
-			f.Kind, f.Index = Scratch, 0
-		}
-		c.Operands[operand] = f
+		c.Operands[operand] = field(buf, offset*dt.Size())
 	}
 	for i := range sources {
-		in, _ := g.Insts[0].Args[i].Input()
-		x := g.Inputs[in]
-		put(i, x.DType, x.Buf, x.Layout.Offset)
+		c.Operands[i] = placeOf(inputOf(g, g.Insts[0].Args[i]))
 	}
 	results := len(own.Outs)
 	if r.Name == ir.LURoutine {
@@ -157,8 +151,7 @@ func places(g *backend.Group, k *Kernel, r *ir.Routine, own *ir.Kernel, pivots F
 		e.line("rows[i] = rows[other];")
 		e.line("rows[other] = row;")
 		e.line("sign = -sign;")
-		e.line("}")
-		e.line("}")
+		e.close(2)
 		e.line("a.sign[matrix] = sign;")
 	})
 }

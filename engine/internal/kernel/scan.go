@@ -150,8 +150,7 @@ func (s *scan) rows(threads int, parts *reduction) Dispatch {
 	e.line("const %[1]s here = a.exclusive ? j > 0 ? v[max(j - 1, 0)] : %[1]s(0) : v[j];", reg)
 	e.line("if (inside && first + j < end) {")
 	s.write(e, "first + j", "op_add(earlier, here)")
-	e.line("}")
-	e.line("}")
+	e.close(2)
 	e.line("before.take(all);")
 	e.line("}")
 	return e.finish("cum_sum", describe(e.g), inGroup+inSimds,

@@ -138,12 +138,9 @@ func (s *scattering) replaces() bool {
 func (s *scattering) compared(k *Kernel) {
 	index, updates := inputLayout(s.g, s.in.Args[1]), inputLayout(s.g, s.in.Args[2])
 	rank := len(index.Shape)
-	over := func(l ir.Layout) ir.Layout {
-		return ir.Layout{Shape: updates.Shape, Offset: l.Offset, Stride: slices.Concat(make([]int, s.axis), l.Stride, make([]int, len(s.shape)-s.axis-1))}
-	}
 	lines := ir.Layout{Shape: updates.Shape, Stride: slices.Concat(s.whole.Stride[:s.axis], make([]int, rank), s.whole.Stride[s.axis+1:])}
 	e := newElements(s.g, s.limits, s.in.Op.String(), updates.Shape, named{name: "y", layout: lines, reach: ir.Size(s.o.Shape)}, named{name: "x", layout: updates},
-		named{name: "index", layout: over(index)}, named{name: "position", layout: over(ir.Contiguous(index.Shape))})
+		named{name: "index", layout: over(index, updates.Shape, s.axis)}, named{name: "position", layout: over(ir.Contiguous(index.Shape), updates.Shape, s.axis)})
 	e.writes(s.o)
 	e.reads("x", s.in.Args[2])
 	e.reads("index", s.in.Args[1])
@@ -183,9 +180,8 @@ type storing struct {
 // stores declares what the Overwrite needs beside y.
 func (s *scattering) stores(e *elementText, k *Kernel) *storing {
 	index := inputLayout(s.g, s.in.Args[1])
-	i, _ := s.in.Args[1].Input()
 	e.pointer("", "stored", s.o.DType, s.o.Buf, 0)
-	e.pointer("const ", "index", s.g.Inputs[i].DType, s.g.Inputs[i].Buf, index.Offset)
+	e.input("index", s.in.Args[1])
 	e.constant("inner", s.whole.Stride[s.axis])
 	e.constant("total", s.count)
 	e.indexed(k, s.in.Op, s.axis, s.length)

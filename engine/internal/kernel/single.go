@@ -121,8 +121,8 @@ func concat(g *backend.Group, k *Kernel) {
 	in, o := &g.Insts[0], g.Outputs[0]
 	whole := ir.Contiguous(o.Shape)
 	if len(in.Args) > fewPieces && ir.Size(o.Shape[:in.Attr.Axis]) == 1 && !slices.ContainsFunc(in.Args, func(a backend.Ref) bool {
-		i, _ := a.Input()
-		return isNumber(g.Inputs[i]) || !g.Inputs[i].Layout.IsContiguous()
+		x := inputOf(g, a)
+		return isNumber(*x) || !x.Layout.IsContiguous()
 	}) {
 		at := 0
 		for part := range slices.Chunk(in.Args, mostTensors) {
@@ -147,9 +147,8 @@ func behind(g *backend.Group, operands []backend.Ref, at *int, threads int) []Di
 	var sizes, starts, places []int
 	groups := 0
 	for _, v := range operands {
-		i, _ := v.Input()
-		x := &g.Inputs[i]
-		t.element(Field{Kind: Pointer, Size: 8, Index: x.Buf, At: x.Layout.Offset * x.DType.Size()})
+		x := inputOf(g, v)
+		t.element(placeOf(x))
 		n := x.Layout.Size()
 		sizes, starts, places = append(sizes, n), append(starts, groups), append(places, *at)
 		groups += (n + blockElements - 1) / blockElements
@@ -236,10 +235,8 @@ func turnAndStore(g *backend.Group, k *Kernel, into *scattering) {
 	e.constant("y_head", y.Stride[heads])
 	rate, stays := "a.rates["+e.here("pair")+" + k]", true
 	if len(in.Args) > 2 {
-		i, _ := in.Args[2].Input()
-		turns := g.Inputs[i]
+		turns := e.input("turns", in.Args[2])
 		stays = turns.Weight
-		e.pointer("const ", "turns", turns.DType, turns.Buf, turns.Layout.Offset)
 		e.constant("turns_pair", turns.Layout.Stride[0])
 		e.constant("turns_part", turns.Layout.Stride[1])
 		rate = fmt.Sprintf("float2(a.turns[(%[1]s + k) * a.turns_pair], a.turns[(%[1]s + k) * a.turns_pair + a.turns_part])", e.here("pair"))
@@ -345,9 +342,7 @@ func ropeTurns(rates []float64) []byte {
 // inner coordinate k and the outer n.
 func (t *text) dequantised(prefix string, q ir.Quant, parts []backend.Ref, k, n string) string {
 	pointer := func(name string, v backend.Ref) string {
-		i, _ := v.Input()
-		in := t.g.Inputs[i]
-		t.pointer("const ", prefix+name, in.DType, in.Buf, in.Layout.Offset)
+		t.input(prefix+name, v)
 		return "a." + prefix + name
 	}
 	codes, scales, extra := pointer("codes", parts[0]), pointer("scales", parts[1]), noExtra
@@ -437,7 +432,7 @@ func dequantizeTake(g *backend.Group, k *Kernel) {
 	q := ir.QuantOf(&in.Attr)
 	index := inputLayout(g, in.Args[0])
 	e := newElements(g, k.limits, "dequantize_take", o.Shape, contiguous("y", o.Shape), named{name: "row", layout: counting(o.Shape, len(o.Shape)-1, 1)},
-		named{name: "index", layout: overLeading(index, o.Shape)}, named{name: "position", layout: overLeading(ir.Contiguous(index.Shape), o.Shape)})
+		named{name: "index", layout: over(index, o.Shape, 0)}, named{name: "position", layout: over(ir.Contiguous(index.Shape), o.Shape, 0)})
 	e.writes(o)
 	e.reads("index", in.Args[0])
 	w := e.dequantised("", q, in.Args[1:], e.here("row"), "n")
@@ -448,9 +443,9 @@ func dequantizeTake(g *backend.Group, k *Kernel) {
 	})
 }
 
-// overLeading is a layout over a shape whose first axes are its own.
-func overLeading(l ir.Layout, shape []int) ir.Layout {
+// over is a layout over a shape of which the axes from first on are its own.
+func over(l ir.Layout, shape []int, first int) ir.Layout {
 	r := ir.Layout{Shape: shape, Stride: make([]int, len(shape)), Offset: l.Offset}
-	copy(r.Stride, l.Stride)
+	copy(r.Stride[first:], l.Stride)
 	return r
 }

@@ -86,12 +86,23 @@ func (t *text) element(f Field) {
 
 // pointer declares a pointer to a buffer of the command, or to the workspace.
 func (t *text) pointer(access, name string, dt dtype.Type, buf, offset int) {
-	f := Field{Kind: Pointer, Size: 8, Index: buf, At: offset * dt.Size()}
-	if buf == workspace {
-		f.Kind, f.Index = Scratch, 0
-	}
-	t.member("device "+access+memoryTypes[dt]+"*", name, f)
+	t.member("device "+access+memoryTypes[dt]+"*", name, field(buf, offset*dt.Size()))
 }
+
+// input declares the pointer to an input, and returns that.
+func (t *text) input(name string, v backend.Ref) *backend.Input {
+	in := inputOf(t.g, v)
+	t.pointer("const ", name, in.DType, in.Buf, in.Layout.Offset)
+	return in
+}
+
+// inputOf is the input that a value is, and placeOf where it lies.
+func inputOf(g *backend.Group, v backend.Ref) *backend.Input {
+	i, _ := v.Input()
+	return &g.Inputs[i]
+}
+
+func placeOf(in *backend.Input) Field { return field(in.Buf, in.Layout.Offset*in.DType.Size()) }
 
 // float declares a number that is known when the group is rendered, as eps.
 func (t *text) float(name string, x float64) {
@@ -133,6 +144,13 @@ func (t *text) line(format string, args ...any) {
 	t.body.WriteString(strings.Repeat("\t", t.indent) + s + "\n")
 	if strings.HasSuffix(s, "{") {
 		t.indent++
+	}
+}
+
+// close closes blocks.
+func (t *text) close(blocks int) {
+	for range blocks {
+		t.line("}")
 	}
 }
 

@@ -330,6 +330,63 @@ func (t *tile) pieces(x *text, lines, along, per int, body func()) {
 	})
 }
 
+// A source is an operand, and where its elements are: at the place `deep` of the inner axis and at name of
+// the other one, which begins at a tile's first and ends at limit.
+type source struct {
+	side
+	name, first, limit string
+	find               string // a line that what follows needs, or ""
+	from, element      string // the address of an element, and its expression
+	typ, zero          string // of a register, and its 0
+}
+
+// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into threadgroup
+// memory; 0 stands beyond its edges, unless all of it is there. Neighbouring threads load what lies side by
+// side in a line.
+func (t *tile) fetch(x *text, o *source, to string, whole bool) {
+	if o.coded != nil {
+		o.coded.fetch(o.side, to)
+		return
+	}
+	cells, across := "left_tile", t.rows()
+	if o.n%2 == 1 {
+		cells, across = "right_tile", t.columns()
+	}
+	deep := (o.n%2 == 0) != o.turned // lines go along the inner axis
+	lines, along, inner, outer := o.depth, across, "line", "beside"
+	if deep {
+		lines, along, inner, outer = across, o.depth, outer, inner
+	}
+	place := t.place(o.side, along, "line", "beside")
+	per := map[reads]int{singly: 1, byFours: 4, byPieces: 16 / o.size}[o.reads]
+	t.pieces(x, lines, along, per, func() {
+		x.line("const %s deep = next + %s, %s = %s + %s;", x.index, inner, o.name, o.first, outer)
+		if o.find != "" {
+			x.line("%s", o.find)
+		}
+		guard, other, left := "deep < "+to, o.name+" < "+o.limit, o.limit+" - "+o.name
+		inside := guard + " && " + other
+		if deep {
+			guard, left = other, to+" - deep"
+		}
+		switch {
+		case o.reads == singly:
+			x.line("%s v = %[1]s(%s);", o.cell, o.zero)
+			x.line("if (%s) v = %s(%s);", inside, o.cell, o.element)
+			x.line("%s[%s] = v;", cells, place)
+		case o.reads == byFours:
+			x.line("%s v[4] = {};", o.typ)
+			x.line("if (%s) load4(%s, v);", inside, o.from)
+			x.line("threadgroup %s* cells = %s + %s;", o.cell, cells, place)
+			x.line("UNROLL for (int d = 0; d < 4; d++) cells[d] = %s(v[d]);", o.cell)
+		case whole:
+			x.line("copies.take(%s + %s, %s, %d);", cells, place, o.from, per)
+		default:
+			x.line("copies.take(%s + %s, %s, %s ? int(min(%s, %s(%d))) : 0);", cells, place, o.from, guard, left, x.index, per)
+		}
+	})
+}
+
 // add multiplies what the tiles hold by blocks of a type, with a function of matrix.metal; or by threads,
 // whose columns are spread.
 func (t *tile) add(x *text, left, right side, as, times string, spread bool) {
@@ -365,8 +422,7 @@ func (t *tile) add(x *text, left, right side, as, times string, spread bool) {
 	x.line("UNROLL for (int j = 0; j < %d; j++) %s_right<%d, %v>(r[j], right_tile, d, right + 16 * j);", t.wide, load(right), t.stride(right.size, rightWide), right.turned)
 	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
 	x.line("UNROLL for (int j = 0; j < %[1]d; j++) %[2]s(sum[%[1]d * i + j], l[i], r[j]);", t.wide, times)
-	x.line("}")
-	x.line("}")
+	x.close(2)
 }
 
 // columnsOf is the expression of column j of a thread, among those of its simdgroup.
@@ -412,9 +468,7 @@ func (t *tile) addByThreads(x *text, left, right side, spread bool) {
 	}
 	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
 	x.line("UNROLL for (int j = 0; j < %[1]d; j++) sum[%[1]d * i + j] = op_fma(l[4 * i + s], r[j], sum[%[1]d * i + j]);", t.wide)
-	x.line("}")
-	x.line("}")
-	x.line("}")
+	x.close(3)
 }
 
 // putSums writes down a loop over the rows of blocks of a simdgroup, i, that ends where its caller ends it:

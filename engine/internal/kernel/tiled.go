@@ -236,55 +236,14 @@ func (p *product) multiply(pair int) {
 	t.steps(p.text, from, to, left, right, whole, fetch, func() { p.add(pair, left, right, as) })
 }
 
-// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into threadgroup
-// memory; 0 stands beyond its edges, unless all of it is there. Neighbouring threads load what lies side by
-// side in a line.
+// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`.
 func (p *product) fetch(o side, to string, whole bool) {
-	t, name, axis, from := &p.tile, "left_tile", "1", "row"
-	along, lines := o.depth, t.rows() // of the inner axis, and of the other one
+	f := source{side: o, name: "i1", first: "row", limit: "a.n1", from: fmt.Sprintf("a.%s + (%s)", p.operand(o.n), p.operandIndex(o.n)),
+		element: p.operandElement(o.n), typ: register(p.inst.DType), zero: "0"}
 	if o.n%2 == 1 {
-		name, axis, from = "right_tile", "0", "column"
-		along, lines = t.columns(), along
+		f.name, f.first, f.limit = "i0", "column", "a.n0"
 	}
-	if o.turned {
-		along, lines = lines, along
-	}
-	deep := (o.n%2 == 0) != o.turned // lines go along the inner axis
-	if o.coded != nil {
-		o.coded.fetch(o, to)
-		return
-	}
-	per := map[reads]int{singly: 1, byFours: 4, byPieces: 16 / o.size}[o.reads]
-	t.pieces(p.text, lines, along, per, func() {
-		inner, outer, limit := "line", "beside", "a.n"+axis
-		if deep {
-			inner, outer = outer, inner
-		}
-		p.line("const %s deep = next + %s, i%s = %s + %s;", p.index, inner, axis, from, outer)
-		place := t.place(o, along, "line", "beside")
-		inside := fmt.Sprintf("deep < %s && i%s < %s", to, axis, limit)
-		switch o.reads {
-		case byPieces:
-			counted, left, guard := "i"+axis, limit, "deep < "+to
-			if deep {
-				counted, left, guard = "deep", to, fmt.Sprintf("i%s < %s", axis, limit)
-			}
-			count := fmt.Sprint(per)
-			if !whole {
-				count = fmt.Sprintf("%s ? int(min(%s - %s, %s(%d))) : 0", guard, left, counted, p.index, per)
-			}
-			p.line("copies.take(%s + %s, a.%s + (%s), %s);", name, place, p.operand(o.n), p.operandIndex(o.n), count)
-		case byFours:
-			p.line("%s v[4] = {};", register(p.inst.DType))
-			p.line("if (%s) load4(a.%s + (%s), v);", inside, p.operand(o.n), p.operandIndex(o.n))
-			p.line("threadgroup %s* cells = %s + %s;", o.cell, name, place)
-			p.line("UNROLL for (int d = 0; d < 4; d++) cells[d] = %s(v[d]);", o.cell)
-		default:
-			p.line("%s v = %s(0);", o.cell, o.cell)
-			p.line("if (%s) v = %s(%s);", inside, o.cell, p.operandElement(o.n))
-			p.line("%s[%s] = v;", name, place)
-		}
-	})
+	p.tile.fetch(p.text, &f, to, whole)
 }
 
 // add multiplies what the tiles hold.
@@ -339,8 +298,7 @@ func (p *product) end(first int) {
 	default:
 		p.finishElement(at+"]", first)
 	}
-	p.line("}")
-	p.line("}")
+	p.close(2)
 }
 
 // endsByFours says whether four elements of a row can be ended at once.

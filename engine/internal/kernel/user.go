@@ -18,9 +18,7 @@ func userKernel(g *backend.Group, k *Kernel) {
 	for _, a := range own.Args {
 		switch a.Kind {
 		case ir.KernelSource:
-			i, _ := in.Args[a.Index].Input()
-			x := g.Inputs[i]
-			t.pointer("const ", "x", x.DType, x.Buf, x.Layout.Offset)
+			t.input("x", in.Args[a.Index])
 		case ir.KernelResult:
 			o := own.Outs[a.Index]
 			buf, offset := resultPlace(g, k, a.Index, o)

@@ -35,7 +35,7 @@ func (s *Source) Gather(k *Kernel, function string, values map[string]string) (s
 		switch {
 		case !ok:
 			return "", Problem{k.Pos, fmt.Sprintf("parameter %s of the template has no value", p.Name)}
-		case p.Type == "typename" || p.Type == "class":
+		case p.Typename():
 			locals = append(locals, "typedef "+v+" "+p.Name+";")
 		default:
 			locals = append(locals, "constexpr "+p.Type+" "+p.Name+" = "+v+";")
@@ -49,13 +49,7 @@ func (s *Source) Gather(k *Kernel, function string, values map[string]string) (s
 	edits[s.code[f.body]] = "{ " + strings.Join(locals, " ") + s.resume(f.body)
 	var out strings.Builder
 	fmt.Fprintf(&out, "#include <metal_stdlib>\nusing namespace metal;\nstruct %s { %s };\n#line 1 %q\n", function+Struct, strings.Join(members, " "), s.Name)
-	for i, t := range s.tokens {
-		if text, ok := edits[i]; ok {
-			out.WriteString(text)
-		} else {
-			out.WriteString(t.text)
-		}
-	}
+	s.write(&out, edits)
 	return out.String() + "\n", nil
 }
 

@@ -130,9 +130,9 @@ func (l *linter) statements() {
 		switch t := l.text(i); {
 		case t == "(" && l.text(i+1) == "*" && l.kind(i+2) == name && l.text(i+3) == ")" && l.text(i+4) == "(":
 			l.report(i+1, "Metal has no function pointers: write a template")
-		case t == "(" && l.kind(i+1) == name && vectorName(l.text(i+1)) && l.text(i+2) == ")" && l.startsValue(i+3):
+		case t == "(" && l.kind(i+1) == name && vectorName(l.text(i+1)) && l.text(i+2) == ")" && (l.kind(i+3) == name || l.kind(i+3) == number || l.text(i+3) == "("):
 			l.report(i+1, "got a cast in the style of C: write %s(…)", l.text(i+1))
-		case t == "." && l.kind(i+1) == name && len(l.text(i+1)) > 1 && swizzle(l.text(i+1)) && l.assigns(i+2):
+		case t == "." && l.kind(i+1) == name && len(l.text(i+1)) > 1 && swizzle(l.text(i+1)) && slices.Contains(assignments, l.text(i+2)):
 			l.report(i+1, "got an assignment to .%s: assign its elements one by one", l.text(i+1))
 		case t == "[" && l.lambda(i):
 			l.report(i, "Metal has no lambda expressions: write a struct with an operator()")
@@ -142,17 +142,7 @@ func (l *linter) statements() {
 	}
 }
 
-func (l *linter) startsValue(i int) bool {
-	return l.kind(i) == name || l.kind(i) == number || l.text(i) == "("
-}
-
-func (l *linter) assigns(i int) bool {
-	switch l.text(i) {
-	case "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=":
-		return true
-	}
-	return false
-}
+var assignments = []string{"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}
 
 // lambda says whether the bracket at place i opens the captures of one.
 func (l *linter) lambda(i int) bool {
@@ -320,19 +310,11 @@ func (l *linter) earlyReturn(f *function) {
 		}
 	}
 	for i := f.body; i < last; i++ {
-		if l.text(i) == "return" && l.statementEnd(i) < last && !l.uniform(i) {
+		if end := l.find(i, ";"); l.text(i) == "return" && end >= 0 && end < last && !l.uniform(i) {
 			l.report(i, "got a return before %s in line %d, where all threads meet: let every thread go there, or say why all return in a comment // uniform: …",
 				l.text(last), l.pos(last).Line)
 		}
 	}
-}
-
-// statementEnd is the place of the semicolon that ends the statement at i.
-func (l *linter) statementEnd(i int) int {
-	if end := l.find(i, ";"); end >= 0 {
-		return end
-	}
-	return len(l.code)
 }
 
 // uniform says whether the line of place i has a comment that begins with "uniform".

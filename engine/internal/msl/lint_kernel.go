@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,14 +112,7 @@ func (l *linter) argument(k *Kernel, a Argument, taken map[[2]int]string) {
 // placeOf is the place of an argument's name.
 func (l *linter) placeOf(a Argument) int { return a.tokens[len(a.tokens)-1] + 1 }
 
-func sortedAttributes() []string {
-	var list []string
-	for a := range attributes {
-		list = append(list, a)
-	}
-	slices.Sort(list)
-	return list
-}
+func sortedAttributes() []string { return slices.Sorted(maps.Keys(attributes)) }
 
 // instances looks at how a kernel is instantiated: hosts has the names that are taken.
 func (l *linter) instances(k *Kernel, hosts map[string]Pos) {

@@ -2,6 +2,7 @@ package msl
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -180,7 +181,7 @@ func (s *Source) declaration(i, end int) error {
 	}
 	f.template, f.start = parameters, start
 	s.functions = append(s.functions, f)
-	if word := s.kernelWord(i, f.at); word {
+	if word := s.find(i, "kernel"); word >= 0 && word < f.at { // as a word or as an attribute
 		return s.kernel(f, start)
 	}
 	return nil
@@ -282,16 +283,6 @@ func (s *Source) functionAt(i, end int) *function {
 	return nil
 }
 
-// kernelWord says whether the words from i up to end contain "kernel", as a word or as an attribute.
-func (s *Source) kernelWord(i, end int) bool {
-	for ; i < end; i++ {
-		if s.text(i) == "kernel" {
-			return true
-		}
-	}
-	return false
-}
-
 // instance reads an instantiation of a kernel, and leaves it out of the text: what launches the instance
 // replaces it.
 func (s *Source) instance(i, end int) error {
@@ -338,10 +329,8 @@ func (s *Source) leaveOut(i, end int) {
 
 // kernelNamed returns the kernel with that name in the text, or nil.
 func (s *Source) kernelNamed(name string) *Kernel {
-	for _, k := range s.Kernels {
-		if k.Name == name {
-			return k
-		}
+	if i := slices.IndexFunc(s.Kernels, func(k *Kernel) bool { return k.Name == name }); i >= 0 {
+		return s.Kernels[i]
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package msl
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -70,10 +72,7 @@ var cudaSpaces = map[string]string{"device": "", "threadgroup": "", "thread": ""
 
 // common returns the edits of both dialects.
 func (s *Source) common() map[int]string {
-	edits := map[int]string{}
-	for i, text := range s.edits {
-		edits[i] = text
-	}
+	edits := maps.Clone(s.edits)
 	for i, t := range s.tokens {
 		if t.kind == number && !strings.HasPrefix(strings.ToLower(t.text), "0x") {
 			if digits, ok := strings.CutSuffix(t.text, "bf"); ok {
@@ -99,13 +98,7 @@ func (s *Source) print(prelude string, edits map[int]string, entries func(*strin
 		out.WriteString("MSL_OURS\n")
 	}
 	fmt.Fprintf(&out, "#line 1 %q\n", s.Name)
-	for i, t := range s.tokens {
-		if text, ok := edits[i]; ok {
-			out.WriteString(text)
-		} else {
-			out.WriteString(t.text)
-		}
-	}
+	s.write(&out, edits)
 	fmt.Fprintf(&out, "\n#line 1 \"kernels of %s\"\n", s.Name)
 	if prelude == "cuda.h" {
 		entries(&out)
@@ -118,6 +111,17 @@ func (s *Source) print(prelude string, edits map[int]string, entries func(*strin
 		fmt.Fprintf(&out, "#undef %s\n", m)
 	}
 	return out.String()
+}
+
+// write writes the tokens, or what stands in their places.
+func (s *Source) write(out *strings.Builder, edits map[int]string) {
+	for i, t := range s.tokens {
+		if text, ok := edits[i]; ok {
+			out.WriteString(text)
+		} else {
+			out.WriteString(t.text)
+		}
+	}
 }
 
 // namespace is where the text's names live, apart from those of other texts.
@@ -227,24 +231,14 @@ func vectorName(t string) bool {
 
 // typeParameter says whether place i of the code names a type that a template takes.
 func (s *Source) typeParameter(i int) bool {
-	for _, f := range s.functions {
-		if i > f.body && i < f.end {
-			for _, p := range f.template {
-				if p.Name == s.text(i) && (p.Type == "typename" || p.Type == "class") {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	f := s.inside(i)
+	return f != nil && slices.ContainsFunc(f.template, func(p Parameter) bool { return p.Name == s.text(i) && p.Typename() })
 }
 
 func (s *Source) checkConstructor(edits map[int]string, i int) {
-	last := i
 	if s.text(i) == "vec" {
-		last = s.angle(i + 1)
 		edits[s.code[i]] = "metal::make<vec"
-		edits[s.code[last]] = ">>"
+		edits[s.code[s.angle(i+1)]] = ">>"
 		return
 	}
 	edits[s.code[i]] = "metal::make<" + s.text(i) + ">"

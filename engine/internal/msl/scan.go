@@ -92,7 +92,7 @@ func (s *scanner) next() (kind, int, error) {
 	case c == '\\' && continues(rest):
 		return space, strings.IndexByte(rest, '\n') + 1, nil
 	case letter(c):
-		return name, prefix(rest, func(c byte) bool { return letter(c) || digit(c) }), nil
+		return name, len(rest) - len(strings.TrimLeftFunc(rest, func(r rune) bool { return r < 128 && (letter(byte(r)) || digit(byte(r))) })), nil
 	case digit(c) || c == '.' && len(rest) > 1 && digit(rest[1]):
 		return number, numberEnd(rest), nil
 	case c == '"' || c == '\'':
@@ -159,15 +159,6 @@ func (s *scanner) line() {
 
 func letter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 func digit(c byte) bool  { return c >= '0' && c <= '9' }
-
-// prefix counts the bytes at the beginning of s for which ok holds.
-func prefix(s string, ok func(byte) bool) int {
-	n := 0
-	for n < len(s) && ok(s[n]) {
-		n++
-	}
-	return n
-}
 
 // lineEnd is the length of a line comment: a backslash at the end of the line continues it, as in C.
 func lineEnd(s string) int {

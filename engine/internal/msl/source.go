@@ -37,6 +37,9 @@ type Parameter struct {
 	Default string
 }
 
+// Typename says whether it is a type.
+func (p *Parameter) Typename() bool { return p.Type == "typename" || p.Type == "class" }
+
 // An Instance is a kernel as the host knows it.
 type Instance struct {
 	Name string   // by which a library finds it

@@ -84,7 +84,12 @@ func (e *Error) Is(target error) bool {
 	return ok && c == e.Code
 }
 
-// Misused is the error of a caller's mistake: got and want as in fmt.Sprintf.
+// Errorf is an error that is not about a piece of work, with a text as of fmt.Sprintf.
+func Errorf(code Code, device, op, format string, args ...any) *Error {
+	return &Error{Code: code, Device: device, Op: op, Text: fmt.Sprintf(format, args...), Free: -1, Index: -1}
+}
+
+// Misused is the error of a caller's mistake: got and want.
 func Misused(device, op, format string, args ...any) *Error {
-	return &Error{Code: Misuse, Device: device, Op: op, Text: fmt.Sprintf(format, args...), Index: -1}
+	return Errorf(Misuse, device, op, format, args...)
 }

@@ -121,8 +121,7 @@ func (o *Owner) Close(op string) (map[Worker]bool, error) {
 		}
 		return busy
 	}) {
-		return nil, &Error{Code: Timeout, Device: o.Name, Op: "close", Index: -1,
-			Text: "work was still under way after " + closing.String() + "; its memory is free when the program ends"}
+		return nil, Errorf(Timeout, o.Name, "close", "work was still under way after %v; its memory is free when the program ends", closing)
 	}
 	return streams, nil
 }
@@ -287,7 +286,7 @@ func (e *End) done(closed bool) (bool, error) {
 // Wait asks again and again, so that a device that hangs hangs no goroutine.
 func (e *End) Wait(ctx context.Context, limit time.Duration) error {
 	return Poll(ctx, limit, e.Done, func() error {
-		return &Error{Code: Timeout, Device: e.Queue.Owner.Name, Op: "wait", Index: -1, Text: "waited " + limit.String()}
+		return Errorf(Timeout, e.Queue.Owner.Name, "wait", "waited %v", limit)
 	})
 }
 

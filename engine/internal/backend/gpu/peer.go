@@ -42,14 +42,7 @@ func (b *Backend) CopyFrom(ctx context.Context, dst ir.Buffer, offset int, src i
 		return err
 	}
 	to.written, to.used = r, r
-	for !r.done && b.lost == nil { // whatever ctx says: what frees src does not know of this copy
-		e := r.event
-		b.mu.Unlock()
-		e.Wait(context.Background(), 0) // an error is that of the run, which reap finds
-		b.mu.Lock()
-		b.reap()
-	}
-	return b.lost
+	return b.written(context.Background(), to) // whatever ctx says: what frees src does not know of this copy
 }
 
 // Written waits until what writes the memory is done.

@@ -178,16 +178,16 @@ type api struct {
 // load opens the library and starts the driver.
 func load(names []string) (*api, error) {
 	if err := ccall.Available(); err != nil {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "cuda", Op: "open", Text: err.Error(), Index: -1}
+		return nil, gpu.Errorf(gpu.Unsupported, "cuda", "open", "%v", err)
 	}
 	library, err := ccall.Open(names...)
 	if err != nil {
-		return nil, &gpu.Error{Code: gpu.NoDriver, Device: "cuda", Op: "open", Text: err.Error(), Index: -1}
+		return nil, gpu.Errorf(gpu.NoDriver, "cuda", "open", "%v", err)
 	}
 	a := &api{}
 	for f, s := range symbols {
 		if a.functions[f], err = library.Symbol(s.name); err != nil && !s.optional {
-			return nil, &gpu.Error{Code: gpu.DriverTooOld, Device: "cuda", Op: "open", Text: err.Error(), Index: -1}
+			return nil, gpu.Errorf(gpu.DriverTooOld, "cuda", "open", "%v", err)
 		}
 	}
 	if err := a.call(cuInit, 0); err != nil {
@@ -199,8 +199,7 @@ func load(names []string) (*api, error) {
 	}
 	a.version = int(*version)
 	if a.version < oldest {
-		return nil, &gpu.Error{Code: gpu.DriverTooOld, Device: "cuda", Op: "open", Index: -1,
-			Text: fmt.Sprintf("got a driver for CUDA %s, want one for 11.4 or later", a.versionText())}
+		return nil, gpu.Errorf(gpu.DriverTooOld, "cuda", "open", "got a driver for CUDA %s, want one for 11.4 or later", a.versionText())
 	}
 	return a, nil
 }

@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"encoding/gob"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -67,8 +66,7 @@ func (p *compilers) do(ctx context.Context, j *job) (*compiled, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, &gpu.Error{Code: gpu.Failed, Device: "cuda", Op: "compile", Index: -1,
-			Text: fmt.Sprintf("%s: the process that compiles has ended: %v", j.Name, s.end())}
+		return nil, gpu.Errorf(gpu.Failed, "cuda", "compile", "%s: the process that compiles has ended: %v", j.Name, s.end())
 	}
 	p.keep(s)
 	return c, nil

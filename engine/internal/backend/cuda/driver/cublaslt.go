@@ -61,7 +61,7 @@ var dataTypes = map[dtype.Type]uintptr{dtype.F32: 0, dtype.F16: 2, dtype.BF16: 1
 func (d *device) openProducts() (*cublasLt, error) {
 	return d.products.open(d, "cublasLt", d.driver.CublasLt, func(library *ccall.Library, by *vendor, v version) (*cublasLt, error) {
 		l := &cublasLt{vendor: by}
-		l.failed = l.statusOf
+		l.codes, l.words = statuses, func(code int) string { return ccall.String(l.status.Call(uintptr(code))) }
 		if err := lookUp(library, map[string]*ccall.Func{"cublasLtCreate": &l.create, "cublasLtDestroy": &l.destroy,
 			"cublasLtMatmulDescCreate": &l.descCreate, "cublasLtMatmulDescDestroy": &l.descDestroy, "cublasLtMatmulDescSetAttribute": &l.descSet,
 			"cublasLtMatrixLayoutCreate": &l.layoutCreate, "cublasLtMatrixLayoutDestroy": &l.layoutDestroy,
@@ -81,10 +81,6 @@ func (d *device) openProducts() (*cublasLt, error) {
 
 // statuses are the codes of cublasStatus_t that mean something of their own.
 var statuses = map[int]gpu.Code{3: gpu.OutOfMemory, 7: gpu.Misuse, 8: gpu.Unsupported, 15: gpu.Unsupported}
-
-func (l *cublasLt) statusOf(name string, code int) *gpu.Error {
-	return &gpu.Error{Code: statuses[code], Device: l.device.Name, Op: name, Native: code, Text: ccall.String(l.status.Call(uintptr(code))), Free: -1, Index: -1}
-}
 
 // A multiplication has the library's descriptions of a product, and how it is computed.
 type multiplication struct {
@@ -151,7 +147,7 @@ func (m *multiplication) describe() error {
 	}
 	m.desc = *desc
 	errs := []error{
-		m.set(descTransA, transposed(p.B)), m.set(descTransB, transposed(p.A)), m.set(descEpilogue, epilogue),
+		setDesc(m, descTransA, transposed(p.B)), setDesc(m, descTransB, transposed(p.A)), setDesc(m, descEpilogue, epilogue),
 		m.layout(&m.a, p.B, p.Columns, p.Inner), m.layout(&m.b, p.A, p.Inner, p.Rows), m.layout(&m.d, p.D, p.Columns, p.Rows),
 	}
 	c := p.C
@@ -160,9 +156,7 @@ func (m *multiplication) describe() error {
 	}
 	errs = append(errs, m.layout(&m.c, c, p.Columns, p.Rows))
 	if p.Bias { // the heuristics see from an address how the bias is aligned
-		address := new(uint64)
-		*address = uint64(max(m.alignment, p.D.DType.Size()))
-		errs = append(errs, l.do("cublasLtMatmulDescSetAttribute", l.descSet, m.desc, descBiasPointer, uintptr(unsafe.Pointer(address)), 8))
+		errs = append(errs, setDesc(m, descBiasPointer, uint64(max(m.alignment, p.D.DType.Size()))))
 	}
 	return errors.Join(errs...)
 }
@@ -176,10 +170,13 @@ func transposed(m gpu.Matrix) int32 {
 	return 0
 }
 
-func (m *multiplication) set(attribute uintptr, value int32) error {
-	v := new(int32)
-	*v = value
-	return m.library.do("cublasLtMatmulDescSetAttribute", m.library.descSet, m.desc, attribute, uintptr(unsafe.Pointer(v)), 4)
+// setDesc sets an attribute of the product, and give one of any description.
+func setDesc[T any](m *multiplication, attribute uintptr, value T) error {
+	return give(m.library, "cublasLtMatmulDescSetAttribute", m.library.descSet, m.desc, attribute, value)
+}
+
+func give[T any](l *cublasLt, name string, set ccall.Func, to, attribute uintptr, value T) error {
+	return l.do(name, set, to, attribute, uintptr(unsafe.Pointer(&value)), unsafe.Sizeof(value))
 }
 
 // layout describes one of our matrices, whose columns are the library's rows, unless it is transposed.
@@ -197,11 +194,8 @@ func (m *multiplication) layout(to *uintptr, matrix gpu.Matrix, rows, columns in
 	if m.product.Batches == 1 {
 		return nil
 	}
-	batches, apart := new(int32), new(int64)
-	*batches, *apart = int32(m.product.Batches), int64(matrix.Batch)
-	return errors.Join(
-		l.do("cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatches, uintptr(unsafe.Pointer(batches)), 4),
-		l.do("cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatchOffset, uintptr(unsafe.Pointer(apart)), 8))
+	const set = "cublasLtMatrixLayoutSetAttribute"
+	return errors.Join(give(l, set, l.layoutSet, *to, layoutBatches, int32(m.product.Batches)), give(l, set, l.layoutSet, *to, layoutBatchOffset, int64(matrix.Batch)))
 }
 
 // A heuristicResult is cublasLtMatmulHeuristicResult_t.
@@ -221,16 +215,10 @@ func (m *multiplication) propose() error {
 		return err
 	}
 	defer l.do("cublasLtMatmulPreferenceDestroy", l.preferDestroy, *made)
-	bytes, reductions := new(uint64), new(uint32)
-	*bytes, *reductions = uint64(m.mostWorkspace), reductionInCompute
-	prefer := func(attribute uintptr, value unsafe.Pointer, size uintptr) error {
-		return l.do("cublasLtMatmulPreferenceSetAttribute", l.preferSet, *made, attribute, uintptr(value), size)
-	}
-	errs := []error{prefer(preferWorkspace, unsafe.Pointer(bytes), 8), prefer(preferReductions, unsafe.Pointer(reductions), 4)}
+	const set = "cublasLtMatmulPreferenceSetAttribute"
+	errs := []error{give(l, set, l.preferSet, *made, preferWorkspace, uint64(m.mostWorkspace)), give(l, set, l.preferSet, *made, preferReductions, uint32(reductionInCompute))}
 	for i, matrix := range []gpu.Matrix{m.product.B, m.product.A, m.product.D, m.product.D} {
-		aligned := new(uint32)
-		*aligned = uint32(max(m.alignment, matrix.DType.Size()))
-		errs = append(errs, prefer(preferAlignment+uintptr(i), unsafe.Pointer(aligned), 4))
+		errs = append(errs, give(l, set, l.preferSet, *made, preferAlignment+uintptr(i), uint32(max(m.alignment, matrix.DType.Size()))))
 	}
 	results, found := new([mostProposals]heuristicResult), new(int32)
 	errs = append(errs, l.do("cublasLtMatmulAlgoGetHeuristic", l.heuristic, l.handle, m.desc, m.a, m.b, m.c, m.d, *made, mostProposals,

@@ -24,7 +24,7 @@ func (d *device) openAttentions() (*cudnn, error) {
 	d.nvrtc.open(d)
 	return d.attentions.open(d, "cudnn", d.driver.Cudnn, func(library *ccall.Library, by *vendor, v version) (*cudnn, error) {
 		l := &cudnn{vendor: by}
-		l.failed = l.statusOf
+		l.codes, l.words = cudnnStatuses, l.says
 		if err := lookUp(library, map[string]*ccall.Func{"cudnnCreate": &l.create, "cudnnDestroy": &l.destroy, "cudnnSetStream": &l.setStream,
 			"cudnnGetCudartVersion": &l.runtime, "cudnnGetErrorString": &l.status,
 			"cudnnGetLastErrorString": &l.lastError, "cudnnBackendCreateDescriptor": &l.make, "cudnnBackendDestroyDescriptor": &l.drop,
@@ -44,10 +44,12 @@ func (d *device) openAttentions() (*cudnn, error) {
 	})
 }
 
-// cudnnStatuses are the codes of cudnnStatus_t that mean something of their own.
-var cudnnStatuses = map[int]gpu.Code{1003: gpu.OutOfMemory, 4002: gpu.OutOfMemory, 4003: gpu.OutOfMemory}
+// cudnnStatuses are the codes of cudnnStatus_t that mean something of their own. From 3000 on are those of
+// what the library does not have, in this or that respect.
+var cudnnStatuses = map[int]gpu.Code{1003: gpu.OutOfMemory, 3: gpu.Unsupported, 4002: gpu.OutOfMemory, 4003: gpu.OutOfMemory}
 
-func (l *cudnn) statusOf(name string, code int) *gpu.Error {
+// says is what the library says of a code.
+func (l *cudnn) says(code int) string {
 	text := ccall.String(l.status.Call(uintptr(code)))
 	said := make([]byte, 1024)
 	l.lastError.Call(uintptr(unsafe.Pointer(&said[0])), uintptr(len(said)))
@@ -55,11 +57,7 @@ func (l *cudnn) statusOf(name string, code int) *gpu.Error {
 	if more, _, _ := strings.Cut(string(said), "\x00"); more != "" {
 		text += ", " + more
 	}
-	e := &gpu.Error{Code: cudnnStatuses[code], Device: l.device.Name, Op: name, Native: code, Text: text, Free: -1, Index: -1}
-	if code/1000 == 3 { // what the library does not have, in this or that respect
-		e.Code = gpu.Unsupported
-	}
-	return e
+	return text
 }
 
 // A descriptor is an object of the library.

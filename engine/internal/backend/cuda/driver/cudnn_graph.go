@@ -2,7 +2,6 @@ package driver
 
 import (
 	"errors"
-	"fmt"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -201,8 +200,7 @@ func (o *operations) plan() (plan descriptor, workspace int, err error) {
 			return plan, workspace, err
 		}
 	}
-	return 0, 0, &gpu.Error{Code: gpu.Unsupported, Device: l.device.Name, Op: "cudnn", Index: -1,
-		Text: fmt.Sprintf("%s has no engine: %v", l.name, errors.Join(reasons...))}
+	return 0, 0, gpu.Errorf(gpu.Unsupported, l.device.Name, "cudnn", "%s has no engine: %v", l.name, errors.Join(reasons...))
 }
 
 // results are the heuristics' answers, the best first.

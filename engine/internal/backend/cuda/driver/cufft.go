@@ -36,7 +36,7 @@ const mostPlans = 64
 func (d *device) openTransforms() (*cufft, error) {
 	return d.transforms.open(d, "cufft", d.driver.Cufft, func(library *ccall.Library, by *vendor, v version) (*cufft, error) {
 		l := &cufft{vendor: by}
-		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, transformStatuses, name, code) }
+		l.codes = transformStatuses
 		if err := lookUp(library, map[string]*ccall.Func{"cufftCreate": &l.create, "cufftDestroy": &l.destroy,
 			"cufftMakePlanMany": &l.plan, "cufftSetStream": &l.setStream, "cufftSetAutoAllocation": &l.setAllocates, "cufftSetWorkArea": &l.setWork,
 			"cufftExecC2C": &l.complexes, "cufftExecR2C": &l.reals, "cufftExecC2R": &l.halves}); err != nil {

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"fmt"
 	"math"
 	"sync"
 	"unsafe"
@@ -52,7 +51,7 @@ type cublas struct {
 func (d *device) openSolvers() (*cusolver, error) {
 	return d.solvers.open(d, "cusolver", d.driver.Cusolver, func(library *ccall.Library, by *vendor, v version) (*cusolver, error) {
 		l := &cusolver{vendor: by}
-		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, solverStatuses, name, code) }
+		l.codes = solverStatuses
 		if err := lookUp(library, map[string]*ccall.Func{"cusolverDnCreate": &l.create, "cusolverDnDestroy": &l.destroy, "cusolverDnSetStream": &l.setStream,
 			"cusolverDnCreateGesvdjInfo": &l.createJacobi, "cusolverDnDestroyGesvdjInfo": &l.destroyJacobi,
 			"cusolverDnSpotrf": &l.potrf, "cusolverDnSpotrf_bufferSize": &l.potrfN, "cusolverDnSgetrf": &l.getrf, "cusolverDnSgetrf_bufferSize": &l.getrfN,
@@ -101,7 +100,7 @@ func (d *device) openSolvers() (*cusolver, error) {
 func (d *device) openTriangles() (*cublas, error) {
 	return d.triangles.open(d, "cublas", d.driver.Cublas, func(library *ccall.Library, by *vendor, v version) (*cublas, error) {
 		l := &cublas{vendor: by}
-		l.failed = func(name string, code int) *gpu.Error { return statusOf(d, statuses, name, code) }
+		l.codes = statuses
 		if err := lookUp(library, map[string]*ccall.Func{"cublasCreate_v2": &l.create, "cublasDestroy_v2": &l.destroy, "cublasSetStream_v2": &l.setStream,
 			"cublasStrsm_v2": &l.trsm, "cublasStrsmBatched": &l.trsms, "cublasSgetrfBatched": &l.getrfs}); err != nil {
 			return nil, err
@@ -114,10 +113,6 @@ func (d *device) openTriangles() (*cublas, error) {
 
 // solverStatuses are the codes of cusolverStatus_t that mean something of their own.
 var solverStatuses = map[int]gpu.Code{2: gpu.OutOfMemory, 3: gpu.Misuse, 4: gpu.Unsupported, 9: gpu.Unsupported}
-
-func statusOf(d *device, codes map[int]gpu.Code, name string, code int) *gpu.Error {
-	return &gpu.Error{Code: codes[code], Device: d.Name, Op: name, Native: code, Text: fmt.Sprintf("status %d", code), Free: -1, Index: -1}
-}
 
 // A solution is a routine that is ready to be encoded.
 type solution struct {
@@ -147,7 +142,7 @@ func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
 		return d.transform(r)
 	}
 	s := &solution{device: d, routine: r}
-	refused := &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "routine", Text: r.String(), Index: -1}
+	refused := gpu.Errorf(gpu.Unsupported, d.Name, "routine", "%v", &r)
 	m, n := r.Rows, r.Columns
 	if longest := max(m, n, r.Right); longest >= mostElements/max(longest, 1) {
 		return nil, refused

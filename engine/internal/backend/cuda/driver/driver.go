@@ -79,15 +79,14 @@ func (*Driver) Name() string { return "cuda" }
 // Present looks for what NVIDIA's kernel module makes.
 func (d *Driver) Present() error {
 	if visible, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set && (visible == "" || visible == "-1") {
-		return &gpu.Error{Code: gpu.NoDriver, Device: "cuda", Op: "find", Text: "CUDA_VISIBLE_DEVICES hides every GPU", Index: -1}
+		return gpu.Errorf(gpu.NoDriver, "cuda", "find", "CUDA_VISIBLE_DEVICES hides every GPU")
 	}
 	for _, sign := range d.Signs {
 		if _, err := os.Stat(sign); err == nil {
 			return nil
 		}
 	}
-	return &gpu.Error{Code: gpu.NoDriver, Device: "cuda", Op: "find",
-		Text: "no NVIDIA driver is loaded: looked for " + strings.Join(d.Signs, ", "), Index: -1}
+	return gpu.Errorf(gpu.NoDriver, "cuda", "find", "no NVIDIA driver is loaded: looked for %s", strings.Join(d.Signs, ", "))
 }
 
 // Seen lists the names of the GPUs that the kernel module shows, as "NVIDIA H200", without loading a library.
@@ -208,8 +207,7 @@ func (d *Driver) Open(index int) (gpu.Device, error) {
 		return nil, err
 	}
 	if index < 0 || index >= len(infos) {
-		return nil, &gpu.Error{Code: gpu.NoDriver, Device: fmt.Sprintf("cuda:%d", index), Op: "open", Index: -1,
-			Text: fmt.Sprintf("this machine has %d NVIDIA GPUs", len(infos))}
+		return nil, gpu.Errorf(gpu.NoDriver, fmt.Sprintf("cuda:%d", index), "open", "this machine has %d NVIDIA GPUs", len(infos))
 	}
 	return d.open(index)
 }

@@ -137,7 +137,7 @@ func (g *graph) Bind(n int, args []gpu.Arg) error {
 		return g.device.misused(cuGraphExecKernelNodeSetParams, "got dispatch %d of %d, or a graph that was closed", n, len(g.dispatches))
 	}
 	if g.dispatches[n].node == 0 {
-		return &gpu.Error{Code: gpu.Unsupported, Device: g.device.Name, Op: cuGraphGetNodes.String(), Text: "the driver lists nodes in another order", Index: -1, Free: -1}
+		return gpu.Errorf(gpu.Unsupported, g.device.Name, cuGraphGetNodes.String(), "the driver lists nodes in another order")
 	}
 	p := new(nodeParams)
 	if err := g.device.do(cuGraphKernelNodeGetParams, g.dispatches[n].node, uintptr(unsafe.Pointer(p))); err != nil {

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,7 +20,8 @@ type vendor struct {
 	device  *device
 	name    string // "cublasLt 12.8.4"
 	handle  uintptr
-	failed  func(name string, code int) *gpu.Error
+	codes   map[int]gpu.Code       // its codes that mean something of their own
+	words   func(code int) string  // what it says of one; nil if nothing
 	encodes map[ccall.Func]encoded // the functions that work is encoded with
 	close   func()                 // destroys what was made
 }
@@ -66,6 +68,17 @@ func (v *vendor) do(name string, f ccall.Func, args ...uintptr) error {
 	return nil
 }
 
+// failed is the error of a code. Of cuDNN's thousands, codes has one for all of a thousand.
+func (v *vendor) failed(name string, code int) *gpu.Error {
+	text := fmt.Sprintf("status %d", code)
+	if v.words != nil {
+		text = v.words(code)
+	}
+	e := gpu.Errorf(cmp.Or(v.codes[code], v.codes[code/1000]), v.device.Name, name, "%s", text)
+	e.Native = code
+	return e
+}
+
 // fits refuses a library of a later major version of CUDA than the driver's.
 func (d *device) fits(library *ccall.Library, major int) error {
 	if major > d.version/1000 {
@@ -99,7 +112,7 @@ func (o *opening[L]) open(d *device, what string, files []string, use func(*ccal
 			reasons = append(reasons, err)
 		}
 		o.opened = nil
-		o.err = &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: what, Index: -1, Text: fmt.Sprint(errors.Join(reasons...))}
+		o.err = gpu.Errorf(gpu.Unsupported, d.Name, what, "%v", errors.Join(reasons...))
 	})
 	return o.opened, o.err
 }

@@ -82,8 +82,7 @@ const (
 func (l *library) Pipeline(name string, constants ...gpu.Constant) (gpu.Pipeline, error) {
 	d := l.device
 	if len(constants) > 0 {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: cuModuleGetFunction.String(), Index: -1,
-			Text: name + ": function constants are Metal's; here they are defines"}
+		return nil, gpu.Errorf(gpu.Unsupported, d.Name, cuModuleGetFunction.String(), "%s: function constants are Metal's; here they are defines", name)
 	}
 	if l.module == 0 {
 		return nil, d.misused(cuModuleGetFunction, "%s: the library %s was closed", name, l.name)

@@ -38,7 +38,7 @@ func (d *device) openLinks() (*nccl, error) {
 	}
 	return d.links.open(d, "nccl", d.driver.NCCL, func(library *ccall.Library, by *vendor, v version) (*nccl, error) {
 		l := &nccl{vendor: by}
-		l.name, l.failed = "NCCL "+v.String(), l.statusOf
+		l.name, l.codes, l.words = "NCCL "+v.String(), linkStatuses, l.says
 		by.close = func() {}
 		if slices.Compare(v[:], oldestNCCL[:]) < 0 {
 			return nil, fmt.Errorf("%s is NCCL %v, want %v or later", library.Name(), v, oldestNCCL)
@@ -60,12 +60,13 @@ const inProgress = 7
 
 var linkStatuses = map[int]gpu.Code{4: gpu.Misuse, 5: gpu.Misuse}
 
-func (l *nccl) statusOf(name string, code int) *gpu.Error {
+// says is what the library says of a code.
+func (l *nccl) says(code int) string {
 	text := ccall.String(l.inWords.Call(uintptr(code)))
 	if more := ccall.String(l.lastError.Call(0)); more != "" {
 		text += ", " + more
 	}
-	return &gpu.Error{Code: linkStatuses[code], Device: l.device.Name, Op: name, Native: code, Text: text, Free: -1, Index: -1}
+	return text
 }
 
 // meetingBytes is the size of ncclUniqueId.

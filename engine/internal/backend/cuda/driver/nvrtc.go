@@ -56,8 +56,7 @@ func (c *compiler) load(d *device) error {
 		}
 		reasons = append(reasons, err.Error())
 	}
-	return &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "nvrtc", Index: -1,
-		Text: "kernels that are made at run time need NVRTC, a part of the CUDA toolkit: " + strings.Join(reasons, "; ")}
+	return gpu.Errorf(gpu.Unsupported, d.Name, "nvrtc", "kernels that are made at run time need NVRTC, a part of the CUDA toolkit: %s", strings.Join(reasons, "; "))
 }
 
 // use takes the functions of a library.

@@ -92,8 +92,7 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 		return s.device.misused(cuLaunchKernel, "%v", err)
 	}
 	if len(d.Threadgroup) > 1 {
-		return &gpu.Error{Code: gpu.Unsupported, Device: s.device.Name, Op: cuLaunchKernel.String(), Index: -1,
-			Text: d.Pipeline.Name() + ": more than one argument of threadgroup memory"}
+		return gpu.Errorf(gpu.Unsupported, s.device.Name, cuLaunchKernel.String(), "%s: more than one argument of threadgroup memory", d.Pipeline.Name())
 	}
 	shared := 0
 	for _, n := range d.Threadgroup {

@@ -116,5 +116,5 @@ func (d *device) Close() error {
 
 // url returns an autoreleased NSURL of a file.
 func (a *api) url(path string) objc.ID {
-	return a.Send(a.Class("NSURL"), a.sel(selFileURL), uintptr(a.String(path)))
+	return a.Send(a.Class("NSURL"), a.sel("fileURLWithPath:"), uintptr(a.String(path)))
 }

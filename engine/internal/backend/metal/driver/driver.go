@@ -67,8 +67,7 @@ func (*Driver) Name() string { return "metal" }
 // Present looks for Apple silicon and for Metal.
 func (d *Driver) Present() error {
 	if _, err := os.Stat(d.Sign); err != nil || runtime.GOARCH != "arm64" {
-		return &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "find", Index: -1,
-			Text: "Metal is a part of macOS, and mcs uses it on Apple silicon; this is " + runtime.GOOS + "/" + runtime.GOARCH}
+		return gpu.Errorf(gpu.NoDriver, "metal", "find", "Metal is a part of macOS, and mcs uses it on Apple silicon; this is %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	return nil
 }
@@ -89,11 +88,9 @@ func (d *Driver) open() (*api, error) {
 	if err := d.Present(); err != nil {
 		return nil, err
 	}
-	missing := func(err error) error {
-		return &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "open", Text: err.Error(), Index: -1}
-	}
+	missing := func(err error) error { return gpu.Errorf(gpu.NoDriver, "metal", "open", "%v", err) }
 	if err := ccall.Available(); err != nil {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "metal", Op: "open", Text: err.Error(), Index: -1}
+		return nil, gpu.Errorf(gpu.Unsupported, "metal", "open", "%v", err)
 	}
 	r, err := objc.Load(d.System...)
 	if err != nil {
@@ -151,31 +148,31 @@ var families = []struct {
 
 func (a *api) describe(index int, device objc.ID) gpu.Info {
 	info := gpu.Info{Index: index, Name: a.Text(a.Send(device, a.sel(selName))), Family: "older", Language: gpu.Metal,
-		Memory:  int64(a.Send(device, a.sel(selWorkingSet))),
-		Unified: a.Bool(device, a.sel(selUnified))}
+		Memory:  int64(a.Send(device, a.sel("recommendedMaxWorkingSetSize"))),
+		Unified: a.Bool(device, a.sel("hasUnifiedMemory"))}
 	// "Version 15.3 (Build 24D60)", in the language of the user.
-	version := a.Text(a.Send(a.process(), a.sel(selVersion)))
+	version := a.Text(a.Send(a.process(), a.sel("operatingSystemVersionString")))
 	info.Driver = "macOS " + version[max(strings.IndexAny(version, "0123456789"), 0):]
 	for _, f := range families {
-		if a.Bool(device, a.sel(selSupportsFamily), uintptr(f.number)) {
+		if a.Bool(device, a.sel("supportsFamily:"), uintptr(f.number)) {
 			info.Family = f.name
 			break
 		}
 	}
 	info.Limits = gpu.Limits{
 		Threads:           1024, // of all Apple GPUs; maxThreadsPerThreadgroup returns a struct, which package ccall cannot receive
-		ThreadgroupMemory: int(a.Send(device, a.sel(selMaxThreadgroupMemory))),
+		ThreadgroupMemory: int(a.Send(device, a.sel("maxThreadgroupMemoryLength"))),
 		Simdgroup:         32,
 		Groups:            gpu.Size{X: math.MaxInt32, Y: math.MaxInt32, Z: math.MaxInt32},
 		Args:              31,
 		InlineBytes:       4096, // of setBytes, for each argument; here for all
 		Alignment:         256,
-		Buffer:            int64(a.Send(device, a.sel(selMaxBuffer))),
+		Buffer:            int64(a.Send(device, a.sel("maxBufferLength"))),
 	}
 	return info
 }
 
-func (a *api) process() objc.ID { return a.Send(a.Class("NSProcessInfo"), a.sel(selProcessInfo)) }
+func (a *api) process() objc.ID { return a.Send(a.Class("NSProcessInfo"), a.sel("processInfo")) }
 
 // serves says what a device lacks. The kernels have matrices of simdgroups, addresses of buffers in
 // arguments, and bfloat: an M1 has them all, a virtual machine's GPU perhaps not.
@@ -183,14 +180,14 @@ func (a *api) serves(info gpu.Info) error {
 	const oldest = 14 // the first macOS with Metal 3.1
 	lacks := ""
 	switch version := (&[3]int{oldest, 0, 0}); {
-	case !a.Bool(a.process(), a.sel(selAtLeast), uintptr(unsafe.Pointer(version))):
+	case !a.Bool(a.process(), a.sel("isOperatingSystemAtLeastVersion:"), uintptr(unsafe.Pointer(version))):
 		lacks = fmt.Sprintf("got %s, want macOS %d or newer", info.Driver, oldest)
 	case !strings.HasPrefix(info.Family, "apple"):
 		lacks = fmt.Sprintf("got %s, want a GPU of the family Apple 7 (M1) or newer", info.Name)
 	default:
 		return nil
 	}
-	return &gpu.Error{Code: gpu.Unsupported, Device: "metal", Op: "open", Text: lacks, Index: -1}
+	return gpu.Errorf(gpu.Unsupported, "metal", "open", "%s", lacks)
 }
 
 // Open makes a device ready.
@@ -214,8 +211,7 @@ func (d *Driver) Open(index int) (opened gpu.Device, err error) {
 		return nil, err
 	}
 	if opened == nil {
-		return nil, &gpu.Error{Code: gpu.NoDriver, Device: "metal", Op: "open", Index: -1,
-			Text: fmt.Sprintf("got device %d, but this machine has %d", index, count)}
+		return nil, gpu.Errorf(gpu.NoDriver, "metal", "open", "got device %d, but this machine has %d", index, count)
 	}
 	return opened, nil
 }

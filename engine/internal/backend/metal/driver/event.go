@@ -39,7 +39,7 @@ func (e *event) poll() (over bool, err error) {
 	}
 	d.Pool(func() {
 		for _, id := range e.buffers {
-			if failure := d.Send(id, d.sel(selError)); failure != 0 {
+			if failure := d.Send(id, d.sel("error")); failure != 0 {
 				s.broken.CompareAndSwap(nil, d.failed(selCommit, failure, gpu.Failed))
 			}
 		}
@@ -47,7 +47,7 @@ func (e *event) poll() (over bool, err error) {
 	if broken := s.broken.Load(); broken != nil {
 		err = broken
 	}
-	e.elapsed = seconds(d.Double(last, d.sel(selGPUEnd)) - d.Double(e.buffers[0], d.sel(selGPUStart)))
+	e.elapsed = seconds(d.Double(last, d.sel(selGPUEnd)) - d.Double(e.buffers[0], d.sel("GPUStartTime")))
 	return true, err
 }
 

@@ -69,9 +69,9 @@ func (d *device) part(bytes int) (objc.ID, *heap) {
 func (d *device) newHeap(bytes int) objc.ID {
 	descriptor := d.Send(d.Class("MTLHeapDescriptor"), d.sel(selNew))
 	defer d.Release(descriptor)
-	d.Send(descriptor, d.sel(selSetSize), uintptr(bytes))
+	d.Send(descriptor, d.sel("setSize:"), uintptr(bytes))
 	d.Send(descriptor, d.sel(selSetStorageMode), shared)
-	d.Send(descriptor, d.sel(selSetHazardTracking), untracked)
+	d.Send(descriptor, d.sel("setHazardTrackingMode:"), untracked)
 	return d.Send(d.id, d.sel(selNewHeap), uintptr(descriptor))
 }
 
@@ -131,7 +131,9 @@ func (d *device) dropHeap(h *heap) {
 }
 
 // free is how much memory the system recommends to take in addition. d.mu is held.
-func (d *device) free() int64 { return d.info.Memory - int64(d.Send(d.id, d.sel(selAllocated))) }
+func (d *device) free() int64 {
+	return d.info.Memory - int64(d.Send(d.id, d.sel("currentAllocatedSize")))
+}
 
 // resident changes the residency set, which the next commit of a stream brings into effect. d.mu is held.
 func (d *device) resident(id objc.ID, change selector) {

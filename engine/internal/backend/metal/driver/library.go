@@ -82,7 +82,7 @@ func (d *device) compile(s gpu.Source) (l *library, err error) {
 		if d.Responds(options, d.sel(selSetMathMode)) {
 			d.Send(options, d.sel(selSetMathMode), mode)
 		} else {
-			d.Send(options, d.sel(selSetFastMath), fastMath)
+			d.Send(options, d.sel("setFastMathEnabled:"), fastMath)
 		}
 		failure := new(objc.ID)
 		id := d.Send(d.id, d.sel(selNewLibrary), uintptr(d.String(text(s))), uintptr(options), uintptr(unsafe.Pointer(failure)))
@@ -198,7 +198,7 @@ func (l *library) pipeline(name string, constants []gpu.Constant) (*pipeline, er
 	defer d.Release(function)
 	descriptor := d.Send(d.Class("MTLComputePipelineDescriptor"), d.sel(selNew))
 	defer d.Release(descriptor)
-	d.Send(descriptor, d.sel(selSetComputeFunction), uintptr(function))
+	d.Send(descriptor, d.sel("setComputeFunction:"), uintptr(function))
 
 	// MTLPipelineOption: with sizes of buffers; only from the archive.
 	const bindingInfo, bufferTypeInfo, fromArchive = 1, 2, 4
@@ -207,8 +207,8 @@ func (l *library) pipeline(name string, constants []gpu.Constant) (*pipeline, er
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.archive != 0 {
-		list := d.Send(d.Class("NSArray"), d.sel(selArrayWithObject), uintptr(l.archive))
-		d.Send(descriptor, d.sel(selSetBinaryArchives), uintptr(list))
+		list := d.Send(d.Class("NSArray"), d.sel("arrayWithObject:"), uintptr(l.archive))
+		d.Send(descriptor, d.sel("setBinaryArchives:"), uintptr(list))
 		p.id = d.Send(d.id, d.sel(selNewPipeline), uintptr(descriptor), bindingInfo|bufferTypeInfo|fromArchive,
 			uintptr(unsafe.Pointer(reflection)), uintptr(unsafe.Pointer(failure)))
 	}
@@ -225,8 +225,8 @@ func (l *library) pipeline(name string, constants []gpu.Constant) (*pipeline, er
 			l.save()
 		}
 	}
-	p.limits = gpu.PipelineLimits{Threads: int(d.Send(p.id, d.sel(selMaxThreads))), Simdgroup: int(d.Send(p.id, d.sel(selExecutionWidth))),
-		ThreadgroupMemory: int(d.Send(p.id, d.sel(selStaticMemory)))}
+	p.limits = gpu.PipelineLimits{Threads: int(d.Send(p.id, d.sel("maxTotalThreadsPerThreadgroup"))), Simdgroup: int(d.Send(p.id, d.sel("threadExecutionWidth"))),
+		ThreadgroupMemory: int(d.Send(p.id, d.sel("staticThreadgroupMemoryLength")))}
 	p.buffers = d.bindings(*reflection)
 	return p, nil
 }
@@ -264,7 +264,7 @@ func (l *library) function(name string, constants []gpu.Constant) (objc.ID, erro
 // kernels lists what a library has.
 func (l *library) kernels() (names []string) {
 	d := l.device
-	list := d.Send(l.id, d.sel(selFunctionNames))
+	list := d.Send(l.id, d.sel("functionNames"))
 	for i := range int(d.Send(list, d.sel(selCount))) {
 		names = append(names, d.Text(d.Send(list, d.sel(selObjectAtIndex), uintptr(i))))
 	}
@@ -273,19 +273,19 @@ func (l *library) kernels() (names []string) {
 
 // bindings are the sizes of a kernel's buffers, by index.
 func (d *device) bindings(reflection objc.ID) []int {
-	list := d.Send(reflection, d.sel(selBindings))
+	list := d.Send(reflection, d.sel("bindings"))
 	var sizes []int
 	for i := range int(d.Send(list, d.sel(selCount))) {
 		b := d.Send(list, d.sel(selObjectAtIndex), uintptr(i))
 		const ofBuffer = 0 // of MTLBindingType
-		if d.Send(b, d.sel(selType)) != ofBuffer || !d.Bool(b, d.sel(selIsUsed)) {
+		if d.Send(b, d.sel("type")) != ofBuffer || !d.Bool(b, d.sel("isUsed")) {
 			continue
 		}
-		index := int(d.Send(b, d.sel(selIndex)))
+		index := int(d.Send(b, d.sel("index")))
 		for len(sizes) <= index {
 			sizes = append(sizes, -1)
 		}
-		sizes[index] = int(d.Send(b, d.sel(selBufferDataSize)))
+		sizes[index] = int(d.Send(b, d.sel("bufferDataSize")))
 	}
 	return sizes
 }

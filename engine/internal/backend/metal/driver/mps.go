@@ -55,7 +55,7 @@ func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Co
 		err = takes(&p)
 	}
 	if err != nil {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "multiply", Text: err.Error(), Index: -1}
+		return nil, gpu.Errorf(gpu.Unsupported, d.Name, "multiply", "%v", err)
 	}
 	flag := func(b bool) uintptr {
 		if b {
@@ -147,7 +147,7 @@ func (m *multiplication) Encode(to gpu.Stream, o *gpu.Operands) error {
 func (d *device) matrix(p *gpu.Product, m gpu.Matrix, a gpu.Arg, rows, columns int) objc.ID {
 	rows, columns = stored(m, rows, columns)
 	row := columns * m.DType.Size()
-	descriptor := d.Send(d.Class("MPSMatrixDescriptor"), d.sel(selMatrixDescriptor), uintptr(rows), uintptr(columns), uintptr(p.Batches),
+	descriptor := d.Send(d.Class("MPSMatrixDescriptor"), d.sel("matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:"), uintptr(rows), uintptr(columns), uintptr(p.Batches),
 		uintptr(row), uintptr(rows*row), dataTypes[m.DType])
 	if descriptor == 0 {
 		return 0

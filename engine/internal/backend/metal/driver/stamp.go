@@ -53,7 +53,7 @@ func (d *device) clock() *clock {
 
 func (d *device) findClock() (c *clock) {
 	const stageBoundary = 0 // of MTLCounterSamplingPoint: where encoders begin and end
-	if !d.Responds(d.id, d.sel(selCounterSets)) || !d.Bool(d.id, d.sel(selSupportsSampling), stageBoundary) {
+	if !d.Responds(d.id, d.sel(selCounterSets)) || !d.Bool(d.id, d.sel("supportsCounterSampling:"), stageBoundary) {
 		return nil
 	}
 	d.Pool(func() {
@@ -110,9 +110,9 @@ func (c *clock) samples() *samples {
 	d := c.device
 	descriptor := d.Send(d.Class("MTLCounterSampleBufferDescriptor"), d.sel(selNew))
 	defer d.Release(descriptor)
-	d.Send(descriptor, d.sel(selSetCounterSet), uintptr(c.set))
+	d.Send(descriptor, d.sel("setCounterSet:"), uintptr(c.set))
 	d.Send(descriptor, d.sel(selSetStorageMode), shared)
-	d.Send(descriptor, d.sel(selSetSampleCount), samplesOf)
+	d.Send(descriptor, d.sel("setSampleCount:"), samplesOf)
 	id := d.Send(d.id, d.sel(selNewSampleBuffer), uintptr(descriptor), 0)
 	if id == 0 {
 		return nil
@@ -192,7 +192,7 @@ func (s *stream) encoderWithClock(k kind, buffer objc.ID) objc.ID {
 		return 0
 	}
 	if k == compute {
-		d.Send(descriptor, d.sel(selSetDispatchType), concurrent)
+		d.Send(descriptor, d.sel("setDispatchType:"), concurrent)
 	}
 	attachment := d.Send(d.Send(descriptor, d.sel(selSampleAttachments)), d.sel(selSubscript), 0)
 	from := s.samples
@@ -201,9 +201,9 @@ func (s *stream) encoderWithClock(k kind, buffer objc.ID) objc.ID {
 		start = uintptr(from.next)
 		from.next++
 	}
-	d.Send(attachment, d.sel(selSetSampleBuffer), uintptr(from.id))
-	d.Send(attachment, d.sel(selSetStartSample), start)
-	d.Send(attachment, d.sel(selSetEndSample), uintptr(from.next))
+	d.Send(attachment, d.sel("setSampleBuffer:"), uintptr(from.id))
+	d.Send(attachment, d.sel("setStartOfEncoderSampleIndex:"), start)
+	d.Send(attachment, d.sel("setEndOfEncoderSampleIndex:"), uintptr(from.next))
 	encoder := d.Send(buffer, d.sel(op), uintptr(descriptor))
 	if encoder == 0 {
 		return 0
@@ -259,7 +259,7 @@ func (t *stamp) nanoseconds() (ns uint64) {
 	d := t.device
 	d.Pool(func() {
 		data := d.Send(t.samples.id, d.sel(selResolve), uintptr(t.index), 1) // an NSRange, in two registers
-		if at := uintptr(d.Send(data, d.sel(selBytes))); at != 0 && d.Send(data, d.sel(selLength)) >= 8 {
+		if at := uintptr(d.Send(data, d.sel(selBytes))); at != 0 && d.Send(data, d.sel("length")) >= 8 {
 			ns = binary.LittleEndian.Uint64(ccall.Bytes(at, 8))
 		}
 	})

@@ -73,7 +73,7 @@ func (d *device) Stream() (gpu.Stream, error) {
 		return nil, d.failed(selNewQueue, 0, gpu.Failed)
 	}
 	if d.residency != 0 {
-		d.Send(s.queue, d.sel(selAddResidencySet), uintptr(d.residency))
+		d.Send(s.queue, d.sel("addResidencySet:"), uintptr(d.residency))
 	}
 	if !d.Add(s) {
 		return nil, d.misused(selNewQueue, "the device was closed")
@@ -131,7 +131,7 @@ func (s *stream) begin(k kind) error {
 		return d.failed(op, 0, gpu.Failed)
 	}
 	s.kind, s.pipeline = k, 0
-	s.send(selWaitForFence, uintptr(s.fence))
+	s.send("waitForFence:", uintptr(s.fence))
 	return nil
 }
 
@@ -140,8 +140,8 @@ func (s *stream) end() {
 	if s.kind == none {
 		return
 	}
-	s.send(selUpdateFence, uintptr(s.fence))
-	s.send(selEndEncoding)
+	s.send("updateFence:", uintptr(s.fence))
+	s.send("endEncoding")
 	s.device.Pool(func() { ccall.Run(s.messages) })
 	s.device.Release(s.encoder)
 	s.encoder, s.kind, s.messages = 0, none, s.messages[:0]
@@ -164,24 +164,24 @@ func (s *stream) Dispatch(d *gpu.Dispatch) error {
 	}
 	p := d.Pipeline.(*pipeline)
 	if s.pipeline != p.id {
-		s.send(selSetPipeline, uintptr(p.id))
+		s.send("setComputePipelineState:", uintptr(p.id))
 		s.pipeline = p.id
 	}
 	for i, a := range d.Args {
 		switch {
 		case a.Buffer != nil:
-			s.send(selSetBuffer, uintptr(a.Buffer.(*buffer).id), uintptr(a.Offset), uintptr(i))
+			s.send("setBuffer:offset:atIndex:", uintptr(a.Buffer.(*buffer).id), uintptr(a.Offset), uintptr(i))
 		case len(a.Bytes) > 0:
-			s.send(selSetBytes, s.args.Copy(a.Bytes), uintptr(len(a.Bytes)), uintptr(i))
+			s.send("setBytes:length:atIndex:", s.args.Copy(a.Bytes), uintptr(len(a.Bytes)), uintptr(i))
 		}
 	}
 	for i, n := range d.Threadgroup {
-		s.send(selSetThreadgroupMemory, uintptr(n+15)&^15, uintptr(i))
+		s.send("setThreadgroupMemoryLength:atIndex:", uintptr(n+15)&^15, uintptr(i))
 	}
 	if s.device.residency == 0 {
 		const read, write = 1, 2
 		for _, b := range d.Uses {
-			s.send(selUseResource, uintptr(b.(*buffer).id), read|write)
+			s.send("useResource:usage:", uintptr(b.(*buffer).id), read|write)
 		}
 	}
 	s.send(selDispatch, s.size(d.Groups), s.size(d.Threads))
@@ -241,7 +241,7 @@ func (s *stream) beginBlit() error {
 func (s *stream) Barrier() error {
 	const buffers = 1 // of MTLBarrierScope
 	if s.kind == compute {
-		s.send(selBarrier, buffers)
+		s.send("memoryBarrierWithScope:", buffers)
 	}
 	return nil
 }

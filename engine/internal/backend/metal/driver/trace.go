@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"fmt"
 	"os"
 	"unsafe"
 
@@ -14,7 +13,7 @@ import (
 // because its own errors do not say so.
 func (d *device) Trace(path string) (stop func() error, err error) {
 	refused := func(format string, args ...any) error {
-		return &gpu.Error{Code: gpu.Unsupported, Device: d.Name, Op: "trace", Text: fmt.Sprintf(format, args...), Index: -1}
+		return gpu.Errorf(gpu.Unsupported, d.Name, "trace", format, args...)
 	}
 	if os.Getenv("METAL_CAPTURE_ENABLED") != "1" && os.Getenv("MTL_CAPTURE_ENABLED") != "1" {
 		return nil, refused("start mcs with METAL_CAPTURE_ENABLED=1 in its environment")
@@ -24,23 +23,23 @@ func (d *device) Trace(path string) (stop func() error, err error) {
 	}
 	d.Pool(func() {
 		const toFile = 2 // of MTLCaptureDestination
-		manager := d.Send(d.Class("MTLCaptureManager"), d.sel(selSharedCaptureManager))
-		if !d.Bool(manager, d.sel(selSupportsDestination), toFile) {
+		manager := d.Send(d.Class("MTLCaptureManager"), d.sel("sharedCaptureManager"))
+		if !d.Bool(manager, d.sel("supportsDestination:"), toFile) {
 			err = refused("this system writes no traces into files")
 			return
 		}
 		descriptor := d.Send(d.Class("MTLCaptureDescriptor"), d.sel(selNew))
 		defer d.Release(descriptor)
-		d.Send(descriptor, d.sel(selSetCaptureObject), uintptr(d.id))
-		d.Send(descriptor, d.sel(selSetDestination), toFile)
-		d.Send(descriptor, d.sel(selSetOutputURL), uintptr(d.url(path)))
+		d.Send(descriptor, d.sel("setCaptureObject:"), uintptr(d.id))
+		d.Send(descriptor, d.sel("setDestination:"), toFile)
+		d.Send(descriptor, d.sel("setOutputURL:"), uintptr(d.url(path)))
 		failure := new(objc.ID)
 		if !d.Bool(manager, d.sel(selStartCapture), uintptr(descriptor), uintptr(unsafe.Pointer(failure))) {
 			err = d.failed(selStartCapture, *failure, gpu.Failed)
 			return
 		}
 		stop = func() error {
-			d.Send(manager, d.sel(selStopCapture))
+			d.Send(manager, d.sel("stopCapture"))
 			if _, err := os.Stat(path); err != nil {
 				return refused("no trace was written: %v", err)
 			}
