@@ -180,9 +180,8 @@ const (
 	leastFlops = 1 << 22
 	// launchBytes is what a large GPU moves while it begins a launch, some 2.5 µs.
 	launchBytes = 8 << 20
-	// thinCodes is what a large GPU moves in the time in which a thin tile of 16 bits reads an element from
-	// codes, in bytes.
-	thinCodes = 8
+	// codesBytes is what a large GPU moves in the time in which tiles of 16 bits read an element from codes.
+	codesBytes = 8
 	// workspaceAlignment is what libraries want.
 	workspaceAlignment = 256
 )

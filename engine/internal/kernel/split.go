@@ -108,9 +108,9 @@ func (s *split) worth() bool {
 			saved += p.Flops() / p.flopsPerByte()
 		}
 	}
-	if s.product.thin() && s.inst.DType != dtype.F32 {
+	if s.inst.DType != dtype.F32 {
 		for n := range s.weights {
-			saved += s.inner[n/2] * s.space.lens[0] * thinCodes
+			saved += s.inner[n/2] * s.space.lens[0] * codesBytes
 		}
 	}
 	return flops >= leastFlops && saved >= s.cost()

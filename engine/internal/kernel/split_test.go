@@ -150,6 +150,7 @@ func TestSplit(t *testing.T) {
 			s.output(s.inst(ir.MatMul, ir.Attr{}, f32, []int{64, 2048}, s.input(f32, ir.Contiguous([]int{64, 2048})), s.input(bf16, ir.Contiguous([]int{2048, 2048}))))
 		}, []string{"terms", "192×2048 by 2048×2048 of bf16, as f32", "map"}},
 		{"few rows of a large weight in codes", codes(24, 4096), []string{"dequantize", "24×4096 by 4096×4096 of bf16"}},
+		{"more rows of a large weight in codes", codes(64, 4096), []string{"dequantize", "64×4096 by 4096×4096 of bf16"}},
 		{"few rows of a small weight in codes, in parts", codes(24, 1024), []string{"matmul", "matmul"}},
 		{"every second column", func(s *sketch) {
 			shape := []int{2048, 2048}
