@@ -22,8 +22,8 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// TestMain lets tests run at once whose bars do not depend on the machine's speed: what measures waits most of
-// the time, to hear what else goes on.
+// TestMain lets tests run at once whose bars do not depend on the machine's speed: what measures waits most
+// of the time, to hear what else goes on.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("test.parallel", "4")
