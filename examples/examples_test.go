@@ -23,9 +23,13 @@ import (
 // run then, and put out the same, but for what only the whole training gives. What is learnt in fewer steps
 // is less, and is asked for: chance is a tenth of the digits.
 var quicker = map[string][][2]string{
-	"chat.mcs":   {{"steps := 60 ", "steps := 4 "}, {"< before/2", "< before"}, {`"The opposite of [..].[..]"`, "..."}, {"-t 500ms", "-t 50ms"}},
-	"digits.mcs": {{"Steps: 300", "Steps: 60"}, {"> 300 steps", "> 60 steps"}, {`"accuracy") > 0.85`, `"accuracy") > 0.5`}, {`"accuracy") > 0.95`, `"accuracy") > 0.4`}},
-	"lora.mcs":   {{"steps := 300 ", "steps := 12 "}, {"Tokens: 200", "Tokens: 20"}, {"64, 16), 4)", "64, 16), 1)"}, {"-t 500ms", "-t 50ms"}},
+	"chat.mcs":     {{"steps := 60 ", "steps := 4 "}, {"< before/2", "< before"}, {`"The opposite of [..].[..]"`, "..."}, {"-t 500ms", "-t 50ms"}},
+	"digits.mcs":   {{"Steps: 300", "Steps: 60"}, {"> 300 steps", "> 60 steps"}, {`"accuracy") > 0.85`, `"accuracy") > 0.5`}, {`"accuracy") > 0.95`, `"accuracy") > 0.4`}},
+	"lora.mcs":     {{"steps := 300 ", "steps := 12 "}, {"Tokens: 200", "Tokens: 20"}, {"64, 16), 4)", "64, 16), 1)"}, {"64, 16), train", "64, 4), train"}, {"-t 500ms", "-t 50ms"}},
+	"generate.mcs": {{"Steps: 100, LR: optim.Cosine(1e-2, 10, 100)", "Steps: 40, LR: optim.Cosine(1e-2, 10, 40)"}},
+	"adapters.mcs": {{", 32, 8)", ", 32, 4)"}},
+	"timing.mcs":   {{"-t 300ms", "-t 50ms"}, {"-t 500ms", "-t 50ms"}, {"-t 200ms", "-t 50ms"}},
+	"softmax.mcs":  {{"-t 200ms", "-t 50ms"}},
 }
 
 func TestExamples(t *testing.T) {

@@ -50,6 +50,7 @@ func TestFloor(t *testing.T) {
 // Where functions that do nothing would make a statement fail, wait for ever or go another way, its floor is
 // the cheapest statement.
 func TestFloorGoesTheSameWay(t *testing.T) {
+	t.Parallel()
 	s, err := session.New(session.Options{Commands: Table{}})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -23,7 +24,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // a quarter of the time
+	flag.Parse()
+	flag.Set("test.parallel", "4") // what measures waits much of the time, to hear what else goes on
+	debug.SetGCPercent(400)        // a quarter of the time
 	os.Exit(m.Run())
 }
 
@@ -83,6 +86,7 @@ func runSession(t *testing.T, f *mcsfile.File) {
 
 // Ctrl-C during a measurement shows what is known by then.
 func TestInterruptedTiming(t *testing.T) {
+	t.Parallel()
 	s, err := session.New(session.Options{Commands: magics.Table{}})
 	if err != nil {
 		t.Fatal(err)

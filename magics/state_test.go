@@ -11,6 +11,7 @@ import (
 // Each run of a statement starts from the same state, or the output names the variables that runs have found
 // as the runs before them had left them.
 func TestRunsThatGoOn(t *testing.T) {
+	t.Parallel()
 	s, err := session.New(session.Options{Commands: magics.Table{}})
 	if err != nil {
 		t.Fatal(err)

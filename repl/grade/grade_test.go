@@ -223,7 +223,7 @@ func TestStop(t *testing.T) {
 	t.Setenv("MCS_GRADE_WORK", "1")
 	program, _ := os.Executable()
 	list, err := Grade(ctx, path, hands, Options{Time: time.Hour, Memory: 1 << 30, Jobs: 1, Command: func() *exec.Cmd { return exec.Command(program) },
-		Done: func(*Report) { time.AfterFunc(time.Second, func() { stop(enough) }) }})
+		Done: func(*Report) { time.AfterFunc(300*time.Millisecond, func() { stop(enough) }) }})
 	if !errors.Is(err, enough) || len(list) != 1 || list[0].Learner != "a" {
 		t.Errorf("got %d reports, %v", len(list), err)
 	}

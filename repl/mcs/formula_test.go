@@ -16,7 +16,7 @@ func TestFormulasBeginWithParentheses(t *testing.T) {
 		{"an index", "((x + 1) * (x + 2))[1]", "\n6"},
 		{"a comparison", "(x > 0) & (x < 2)", "[false  true false]"},
 		{"%time", "%time " + formula, want},
-		{"%timeit", "%timeit " + formula, "1 launch"},
+		{"%timeit", "%timeit -t 20ms " + formula, "1 launch"},
 		{"%kernels", "%kernels " + formula, "1 launch"},
 	} {
 		out, errs, code := mcs(t, t.TempDir(), "x := tensor.Range(3)\n"+c.stdin+"\n")

@@ -17,7 +17,8 @@ import (
 
 // A rank that computes for ever, and whose process lives, ends the job after the limit.
 func TestRankStandsStill(t *testing.T) {
-	t.Setenv("MCS_RANK_LIMIT", "2s")
+	t.Parallel()
+	limited := []string{"MCS_RANK_LIMIT=2s", os.Args[0], "-device", "cpu"}
 	stand := map[*launched]string{} // all at once: most of the time they wait
 	for stands, says := range map[string]string{
 		"ranks.Here().Rank() == 1": "rank 1: it has not gone on for 2s",
@@ -35,7 +36,7 @@ m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 32, Heads: 2, Seed: 1})
 // %%
 train.Run(ctx, m, still{data.Windows(strings.Repeat("the cat ", 200), 32, 4)}, train.Options{Steps: 100, LR: optim.Constant(1e-2), Accumulate: 2, Ranks: ranks.Here()});
 `})
-		stand[launcher(t, dir, os.Args[0], "-device", "cpu", "run", "-n", "2", "cells.mcs")] = says
+		stand[launcher(t, dir, "env", append(limited, "run", "-n", "2", "cells.mcs")...)] = says
 	}
 
 	dir := tuningFiles(t) // of a job, where nothing but the processes' end stops code that computes for ever
@@ -43,11 +44,11 @@ train.Run(ctx, m, still{data.Windows(strings.Repeat("the cat ", 200), 32, 4)}, t
 	if err := os.WriteFile(filepath.Join(dir, "still.go"), []byte(rewards), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-device", "cpu", "train", "-n", "2", "job.toml"}
+	args := append(limited, "train", "-n", "2", "job.toml")
 	for _, p := range []string{"train.method=grpo", "train.accumulate=2", "grpo.rewards=still.go", "grpo.group=3", "grpo.tokens=5", "data.share=0.0", "eval.best=false", "eval.every=0"} {
 		args = append(args, "-p", p)
 	}
-	stand[launcher(t, dir, os.Args[0], args...)] = "mcs: rank 0: it has not gone on for 2s, nor have all of [0 1]"
+	stand[launcher(t, dir, "env", args...)] = "mcs: rank 0: it has not gone on for 2s, nor have all of [0 1]"
 	for s, says := range stand {
 		s.ends(t, 1, says)
 	}
@@ -74,6 +75,7 @@ func TestTwoMachines(t *testing.T) {
 
 // Two processes with what srun tells its tasks meet at the port of the job's number.
 func TestSrun(t *testing.T) {
+	t.Parallel()
 	job, dir := 0, ""
 	for job = os.Getpid() % 15000; ; job = (job + 1) % 15000 {
 		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 15000+job)); err == nil {
@@ -81,17 +83,10 @@ func TestSrun(t *testing.T) {
 			break
 		}
 	}
-	if _, err := oneProcess(); err != nil { // what is compared with must not be a task
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{"SLURM_JOB_ID": fmt.Sprint(30000 + job), "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_STEP_NODELIST": "node[07-08]", "SLURM_JOB_NODELIST": "node[07-09]"} {
-		t.Setenv(name, value)
-	}
 	var tasks []*launched
 	for _, rank := range []string{"1", "0"} {
-		t.Setenv("SLURM_PROCID", rank)
-		t.Setenv("SLURM_LOCALID", rank)
-		tasks = append(tasks, launcher(t, dir, os.Args[0], "train", "job.toml"))
+		tasks = append(tasks, launcher(t, dir, "env", fmt.Sprint("SLURM_JOB_ID=", 30000+job), "SLURM_NTASKS=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_STEP_TASKS_PER_NODE=2", "SLURM_STEP_NODELIST=node[07-08]",
+			"SLURM_JOB_NODELIST=node[07-09]", "SLURM_PROCID="+rank, "SLURM_LOCALID="+rank, os.Args[0], "train", "job.toml"))
 		dir = tasks[0].dir
 		time.Sleep(300 * time.Millisecond) // the first waits
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(beCommand) != "" {
 		main()
 	}
-	os.Setenv("GOGC", "400") // of the processes that tests start: the collector would take a tenth of the time
+	flag.Parse()
+	flag.Set("test.parallel", "4") // processes start, and wait for one another
+	os.Setenv("GOGC", "400")       // of the processes that tests start: the collector would take a tenth of the time
 	os.Exit(m.Run())
 }
 

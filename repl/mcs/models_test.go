@@ -329,6 +329,7 @@ func TestQuantize(t *testing.T) {
 
 // TestModelOfHub: a name that nothing here begins as is a repository's, whose files are fetched once.
 func TestModelOfHub(t *testing.T) {
+	t.Parallel()
 	const from, commit = "../../engine/llm/testdata/chat", "0123456789012345678901234567890123456789"
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -355,13 +356,12 @@ func TestModelOfHub(t *testing.T) {
 	})
 	server := httptest.NewServer(hub)
 	defer server.Close()
-	t.Setenv("HF_ENDPOINT", server.URL)
-	t.Setenv("MCS_HUB", t.TempDir())
+	env := []string{"HF_ENDPOINT=" + server.URL, "MCS_HUB=" + t.TempDir()}
 	dir := t.TempDir()
 	copyModel(t, dir, "model", "chat")
 	var said []string
 	for _, name := range []string{"model", "org/name", "org/name"} {
-		stdout, stderr, code := mcs(t, dir, "", "generate", name, "a fox", "--temperature", "0", "--tokens", "12")
+		stdout, stderr, code := mcsWith(t, dir, env, "", "generate", name, "a fox", "--temperature", "0", "--tokens", "12")
 		if code != 0 {
 			t.Fatalf("%s: code %d, %s", name, code, stderr)
 		}
@@ -373,7 +373,7 @@ func TestModelOfHub(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "org"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := mcs(t, dir, "", "generate", "org/name", "a fox"); code != exitUsage || !strings.Contains(stderr, "open org/name") {
+	if _, stderr, code := mcsWith(t, dir, env, "", "generate", "org/name", "a fox"); code != exitUsage || !strings.Contains(stderr, "open org/name") {
 		t.Errorf("a folder org is here: code %d, %s", code, stderr)
 	}
 }

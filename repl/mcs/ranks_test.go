@@ -285,13 +285,11 @@ func TestRanksStopped(t *testing.T) {
 
 // A full disk of rank 0 pauses all: they end by themselves, and what was saved before is there.
 func TestRanksOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, launcher := range mpiexec.All(t) {
 		dir := sharedFiles(t)
 		// The launcher's own files need a place.
-		script := `export TMPDIR=/tmp; "` + launcher.Path + `" -n 2 "$MCS" train ../job.toml -p output=$PWD/out -p logs.tensorboard=false; echo exit code $?; ls out/checkpoints`
-		for _, name := range []string{"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"} {
-			t.Setenv(name, "1")
-		}
+		script := `export TMPDIR=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "` + launcher.Path + `" -n 2 "$MCS" train ../job.toml -p output=$PWD/out -p logs.tensorboard=false; echo exit code $?; ls out/checkpoints`
 		out, err := onSmallDisk(t, dir, "180k", script)
 		if want := regexp.MustCompile(`(?s)mcs: .*no space left on device; stopped at step 5 of 12: the same command with --resume goes on from the newest checkpoint\n.*exit code 1\nstep-00000003\n$`); err != nil || !want.MatchString(out) || strings.Count(out, "mcs: ") != 1 {
 			t.Errorf("%v: %v\n%s", launcher, err, out)

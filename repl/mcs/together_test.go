@@ -330,6 +330,7 @@ func freePort(t *testing.T) string {
 
 // Two processes that are told by the environment who they are and where they meet, as torchrun's are.
 func TestRanksByHand(t *testing.T) {
+	t.Parallel()
 	byHand := func(t *testing.T, args string) *launched {
 		return launcher(t, "", "sh", "-c", `export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=`+freePort(t)+`
 rank() { export RANK=$1; exec "$MCS" train job.toml `+args+`; }

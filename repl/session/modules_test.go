@@ -26,6 +26,7 @@ func TestModules(t *testing.T) {
 	large := []string{"echarts", "graph", "lipgloss", "lo", "mat", "stat"} // each takes seconds to load
 	for _, name := range list {
 		t.Run(filepath.Base(filepath.Dir(name)), func(t *testing.T) {
+			t.Parallel()
 			if dir, base := filepath.Dir(name), filepath.Base(filepath.Dir(name)); slices.Contains(large, base) {
 				long.Only(t, "loads "+dir)
 			}

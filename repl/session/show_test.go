@@ -55,6 +55,7 @@ func TestShowing(t *testing.T) {
 func TestShowingIsInterrupted(t *testing.T) {
 	for _, body := range []string{"for {}", "select {}", "<-make(chan int)", "time.Sleep(time.Hour)", "return fmt.Sprint(T{}, T{n: 1})"} {
 		t.Run(body, func(t *testing.T) {
+			t.Parallel()
 			begun := make(signal, 1)
 			s, err := New(Options{Stdout: begun})
 			if err != nil {

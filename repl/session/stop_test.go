@@ -67,6 +67,7 @@ func TestStops(t *testing.T) {
 		{"a switch", "x := any(1)", "for { switch x.(type) { case int: } }"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			begun := make(signal, 1)
 			s, err := New(Options{Stdout: begun})
 			if err != nil {

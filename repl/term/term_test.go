@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,8 @@ const asNotebook = "MCS_TEST_AS_NOTEBOOK"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asNotebook) == "" {
+		flag.Parse()
+		flag.Set("test.parallel", "8") // most tests wait for a program that waits for keys
 		os.Exit(m.Run())
 	}
 	chords[named('p')] = func(*cellEditor) { panic("as it was told") }
@@ -177,6 +180,7 @@ func notebookIn(t *testing.T, dir string, env ...string) *screen.Program {
 }
 
 func TestNotebook(t *testing.T) {
+	t.Parallel()
 	p := notebookIn(t, t.TempDir())
 	const margin, first = len("In [1]: "), 2
 	p.Send("func f() {\r")
@@ -220,6 +224,7 @@ In [2]:`
 }
 
 func TestHistoryAcrossSessions(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := notebookIn(t, dir)
 	p.Send(pasteStart + "f {\n\tg\n}" + pasteEnd + "\r")
@@ -260,11 +265,11 @@ func TestInterrupts(t *testing.T) {
 	p.Send("\x03")
 	p.See("^C\nheard, but") // two signals at once would be one
 	hold := func() {        // the key, whose repeats mean nothing
-		for range 40 {
+		for range 30 {
 			time.Sleep(33 * time.Millisecond)
 			p.Send("\x03")
 		}
-		time.Sleep(presses.Pause + 2*time.Second) // which the notebook counts by its own ticks, fewer on a busy machine
+		time.Sleep(presses.Pause + time.Second) // which the notebook counts by its own ticks, fewer on a busy machine
 	}
 	hold()
 	if strings.Contains(p.Text(), "is dropped") {
@@ -280,6 +285,7 @@ func TestInterrupts(t *testing.T) {
 }
 
 func TestOutput(t *testing.T) {
+	t.Parallel()
 	p := notebookIn(t, t.TempDir())
 	p.Send("print no newline\r")
 	p.See("no newline\nIn [2]:")
@@ -313,6 +319,7 @@ func TestOutput(t *testing.T) {
 }
 
 func TestWithoutColours(t *testing.T) {
+	t.Parallel()
 	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
 		t.Run(env, func(t *testing.T) {
 			p := notebookIn(t, t.TempDir(), env)
@@ -338,6 +345,7 @@ func TestWithoutColours(t *testing.T) {
 }
 
 func TestTerminated(t *testing.T) {
+	t.Parallel()
 	p := notebookIn(t, t.TempDir())
 	p.Send("unfinished")
 	p.SeeLine("In [1]: unfinished")
@@ -353,25 +361,29 @@ func TestTerminated(t *testing.T) {
 func TestTerminatedWhileBusy(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"TERM", "HUP"} {
-		p := notebookIn(t, t.TempDir())
-		p.Send("signal " + s + "\rdeaf\r")
-		p.See("not listening")
-		start := time.Now()
-		if code := p.Exit(); code != exitTerminated {
-			t.Errorf("%s: exit code %d, want %d", s, code, exitTerminated)
-		}
-		if took := time.Since(start); took > 10*time.Second { // the bar is one second; others use the machine, too
-			t.Errorf("%s: it took %v", s, took)
-		}
-		if p.PastesBracketed() {
-			t.Errorf("%s: pastes still come in brackets", s)
-		}
+		t.Run(s, func(t *testing.T) {
+			t.Parallel()
+			p := notebookIn(t, t.TempDir())
+			p.Send("signal " + s + "\rdeaf\r")
+			p.See("not listening")
+			start := time.Now()
+			if code := p.Exit(); code != exitTerminated {
+				t.Errorf("exit code %d, want %d", code, exitTerminated)
+			}
+			if took := time.Since(start); took > 10*time.Second { // the bar is one second; others use the machine, too
+				t.Errorf("it took %v", took)
+			}
+			if p.PastesBracketed() {
+				t.Error("pastes still come in brackets")
+			}
+		})
 	}
 }
 
 // What is not a whole line yet, and what goroutines report of their work, stands above the prompt while a
 // cell is typed.
 func TestUnfinishedOutput(t *testing.T) {
+	t.Parallel()
 	p := notebookIn(t, t.TempDir())
 	p.Send("progress loss 2.5\rtyped")
 	p.See("far 3/4 ███████████▎░░░ loss 2.5")
@@ -384,6 +396,7 @@ func TestUnfinishedOutput(t *testing.T) {
 
 // %edit gives a cell to the person's editor; here one that adds a line.
 func TestEditor(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs sh")
 	}
@@ -415,6 +428,7 @@ func TestEditor(t *testing.T) {
 
 // What is typed while a cell runs is kept: whole lines run one after the other, the rest is there to go on.
 func TestTypeAhead(t *testing.T) {
+	t.Parallel()
 	p := notebookIn(t, t.TempDir())
 	p.Send("slow\r")
 	p.See("slow begins")
@@ -430,6 +444,7 @@ func TestTypeAhead(t *testing.T) {
 
 // However mcs ends, the shell gets its terminal back.
 func TestTerminalIsRestored(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs sh and stty")
 	}

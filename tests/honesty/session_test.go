@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,6 +21,14 @@ import (
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
+
+// TestMain lets tests run at once whose bars do not depend on the machine's speed: what measures waits most
+// of the time, to hear what else goes on.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "4")
+	os.Exit(m.Run())
+}
 
 // A notebook is a real session whose values are inspected without rendering.
 type notebook struct {
@@ -146,7 +156,7 @@ func TestGraphBuildingIsNotTheTime(t *testing.T) {
 		{`z := x.MatMul(w); z.Free()`, 1},
 		{`x.MatMul(w).Eval()`, 1},
 	} {
-		r := n.timed("%timeit -t 100ms " + tt.statement)
+		r := n.timed("%timeit -t 30ms " + tt.statement)
 		switch got := r.Tally.Flops / product; {
 		case r.Refused != "" || r.Uneven:
 			t.Errorf("%s: no time: %s, or other work in each run: %v", tt.statement, r.Refused, r.Notes)
@@ -226,6 +236,7 @@ func steady(t *testing.T, f func() string) {
 
 // Equal work that is computed once is named, and work that cannot be computed has no time.
 func TestWorkThatWasNotDone(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run(matrices)
 	if text := n.run(`%timeit -t 50ms for range 10 { _ = x.MatMul(w) }`).Text(80); !strings.Contains(text, "matmul f32[192 192] was asked for 9 times more, and computed once") {
@@ -243,6 +254,7 @@ func TestWorkThatWasNotDone(t *testing.T) {
 // Each run starts from the same state, and so does the code after it. If that is not possible, there is no
 // time.
 func TestStateDoesNotGrow(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run(matrices)
 	n.run("before := p.Snapshot()\ncalls := 0\nhidden := func() func() { y := x; return func() { y = y.Sub(g.Mul(0.1)) } }()")
@@ -286,6 +298,7 @@ func TestStateDoesNotGrow(t *testing.T) {
 
 // So does the code after a run that failed.
 func TestFailedRunsArePutBack(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run("p, calls := tensor.Ones(8).Eval(), 0\nfunc fail() { calls++; p = p.Add(1).Eval(); panic(\"no\") }\nfunc step() { calls++; p = p.Add(1) }")
 	for _, cell := range []string{"%time calls++; p = p.Add(1); panic(1)", "%timeit -t 50ms fail()", "%bench -t 50ms p ; fail()", "%kernels fail()", "%kernels -t fail()", "%kernels -diff fail()",
@@ -305,6 +318,7 @@ func TestFailedRunsArePutBack(t *testing.T) {
 
 // A value that was computed once and is then returned has no time that beats the machine.
 func TestMemoHasNoTime(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run(matrices)
 	n.run(`memo := map[int]tensor.Tensor{}
@@ -346,8 +360,11 @@ func remembered() tensor.Tensor {
 
 func x512(i int) tensor.Tensor { return tensor.Full(float64(i), 64, 64).Eval() }
 
+var averages = regexp.MustCompile(`\bmean\b`)
+
 // Sides of a comparison that do different work are named.
 func TestDifferentWorkIsNamed(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run(matrices)
 	for _, tt := range []struct{ cell, want string }{
@@ -364,7 +381,7 @@ func TestDifferentWorkIsNamed(t *testing.T) {
 		if !strings.Contains(text, tt.want) {
 			t.Errorf("%s: want %q in\n%s", tt.cell, tt.want, text)
 		}
-		if strings.Contains(text, "mean") { // of ratios, for example
+		if averages.MatchString(text) { // of ratios, for example
 			t.Errorf("%s: averages what is not to be averaged:\n%s", tt.cell, text)
 		}
 	}
@@ -376,6 +393,7 @@ func TestDifferentWorkIsNamed(t *testing.T) {
 // Sides that change each other are named: what was said of the first run of a side does not hold for its
 // later ones.
 func TestSidesThatChangeEachOther(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run(`m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 64, Heads: 4, Hidden: 128, Seed: 1})
 ids := tensor.RandInt(0, 256, 1, 32).Eval()
@@ -488,6 +506,7 @@ func TestOtherCellsWork(t *testing.T) {
 
 // Output of timed runs does not flood the screen.
 func TestTimedPrints(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	text := n.run(`%timeit -t 50ms fmt.Println("x")`).Text(80)
 	if got := n.printed.take(); got != "x\n" || !strings.Contains(text, "lines that later runs printed") {
@@ -497,6 +516,7 @@ func TestTimedPrints(t *testing.T) {
 
 // What a kernel has not read is not in its bytes: a cache has room for more keys than there are.
 func TestRoomIsNotRead(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run(`m := llm.New(llm.Config{Vocab: 256, Layers: 1, Width: 64, Heads: 4, Hidden: 128, Seed: 1})`)
 	const most = 10 << 20 // ten tokens and the weights that each of them reads
@@ -511,6 +531,7 @@ func TestRoomIsNotRead(t *testing.T) {
 // Reading a prompt drops what the last block makes: a measurement neither computes that nor fails at it,
 // however little was done before.
 func TestPromptIsMeasured(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	for _, layers := range []string{"1", "2"} {
 		n.run("m := llm.New(llm.Config{Vocab: 256, Layers: " + layers + ", Width: 64, Heads: 4, Hidden: 128, Seed: 1})")
@@ -524,6 +545,7 @@ func TestPromptIsMeasured(t *testing.T) {
 
 // An assertion that is written is checked, or refused.
 func TestKernelAssertions(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run(matrices)
 	for _, tt := range []struct {
@@ -548,6 +570,7 @@ func TestKernelAssertions(t *testing.T) {
 
 // A guard that looks at each result makes everything take longer, which all commands say.
 func TestGuardIsNamed(t *testing.T) {
+	t.Parallel()
 	n := open(t)
 	n.run(matrices)
 	commands := []string{"%time x.MatMul(w)", "%timeit -t 20ms x.MatMul(w)", "%bench -t 20ms a := x ; b := x.MatMul(w)", "%kernels -t x.MatMul(w)", "%profile -n 2 x.MatMul(w)"}

@@ -97,6 +97,7 @@ func (m model) truth(length time.Duration) float64 {
 
 // Known lengths are measured within their bars, and the interval holds them.
 func TestSimulatedSpins(t *testing.T) {
+	t.Parallel()
 	for _, m := range models {
 		if m.quiet {
 			t.Run(m.name, m.spins)
@@ -134,6 +135,7 @@ func (m model) spins(t *testing.T) {
 // Works that are equal are called so, and a difference of 5 % is found; on a machine that is not quiet both
 // may be unknown, but neither is claimed wrongly.
 func TestSimulatedComparisons(t *testing.T) {
+	t.Parallel()
 	for i, m := range models {
 		t.Run(m.name, func(t *testing.T) { m.comparisons(t, i) })
 	}

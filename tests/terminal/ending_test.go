@@ -44,39 +44,44 @@ func TestEndsWhateverItDoes(t *testing.T) {
 			if !long.Tests() && (i+k)%2 > 0 { // each cell once, and each end
 				continue
 			}
-			h := newHome(t)
-			p := begin(t, h, cell)
-			start := time.Now()
-			if end == "hangup" {
-				p.Hangup()
-			} else {
-				p.Terminate()
-			}
-			p.Exit()
-			if took := time.Since(start); took > 15*time.Second {
-				t.Errorf("%s: %s: it took %v", cell, end, took)
-			}
-			if p.PastesBracketed() {
-				t.Errorf("%s: %s: pastes still come in brackets", cell, end)
-			}
-			files, _ := filepath.Glob(filepath.Join(h.dir, "config", "*", "*"))
-			kept := ""
-			for _, f := range files {
-				text, _ := os.ReadFile(f)
-				kept += string(text)
-			}
-			if !strings.Contains(kept, "begun") {
-				t.Errorf("%s: %s: the cell is not in the history %q: %s", cell, end, files, kept)
-			}
+			t.Run(cell+" "+end, func(t *testing.T) { endsBy(t, cell, end) })
 		}
 	}
 }
 
-// hold holds Ctrl-C for two seconds.
+func endsBy(t *testing.T, cell, end string) {
+	t.Parallel()
+	h := newHome(t)
+	p := begin(t, h, cell)
+	start := time.Now()
+	if end == "hangup" {
+		p.Hangup()
+	} else {
+		p.Terminate()
+	}
+	p.Exit()
+	if took := time.Since(start); took > 15*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if p.PastesBracketed() {
+		t.Error("pastes still come in brackets")
+	}
+	files, _ := filepath.Glob(filepath.Join(h.dir, "config", "*", "*"))
+	kept := ""
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		kept += string(text)
+	}
+	if !strings.Contains(kept, "begun") {
+		t.Errorf("the cell is not in the history %q: %s", files, kept)
+	}
+}
+
+// hold holds Ctrl-C for longer than the pause after which a press is one of its own.
 func hold(t *testing.T, p *screen.Program) {
 	t.Helper()
 	last := time.Now()
-	for range 60 {
+	for range 36 {
 		if gap := time.Since(last); gap > presses.Pause {
 			t.Skipf("the machine has kept the test from holding the key for %v", gap)
 		}
@@ -104,6 +109,7 @@ func TestHeldCtrlC(t *testing.T) {
 // A kernel that does not end is ended by Ctrl-C, and the next one runs. What a compiler refuses is said with
 // the line of the cell.
 func TestInterruptKernel(t *testing.T) {
+	t.Parallel()
 	if err := kernel.Checked(); err != nil {
 		t.Skip(err)
 	}
@@ -134,6 +140,7 @@ func TestInterruptKernel(t *testing.T) {
 // A goroutine that an earlier cell has left uses up the stack while the next one is typed: it ends, nothing
 // else.
 func TestGoroutineAtThePrompt(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).open(nil)
 	p.Send("kept := 41; go func() { time.Sleep(200 * time.Millisecond); var f func(int) int; f = func(n int) int { return f(n+1) + 1 }; f(0) }()\r")
 	p.See("In [2]:")

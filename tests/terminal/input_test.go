@@ -22,6 +22,7 @@ func TestReadersLeftBehind(t *testing.T) {
 		{"go func() { time.Sleep(50 * time.Millisecond); fmt.Scanln(new(string)) }()", false},
 	} {
 		t.Run(c.cell, func(t *testing.T) {
+			t.Parallel()
 			p := newHome(t).open(nil)
 			ready(p)
 			p.Send(`fmt.Println("be" + "gun"); ` + c.cell + ";\r")

@@ -21,6 +21,7 @@ func (h home) journals() (list []string) {
 // A process that dies loses neither the cells nor what they printed: the next start offers the session, and
 // --resume runs again what is cheap, or only reads, and lists the rest. What was stored is brought back.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	p := h.open(nil)
 	for _, cell := range []string{
@@ -141,6 +142,7 @@ func lineAfter(screen, text string) string {
 // Ctrl-D asks when there is something to lose. exit does not, nor does a terminal that goes away, which
 // leaves the session to be resumed.
 func TestLeaving(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	p := h.open(nil)
 	p.Send("\x04")

@@ -147,6 +147,7 @@ var hanging = []soakCell{
 // Whatever cells do, no assigned value is lost, and the prompt comes back. The limit for that is two
 // seconds after Ctrl-C, with more for a test on a shared machine.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	cells := *soak
 	if long.Tests() {
 		cells = 10_000

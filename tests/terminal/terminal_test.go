@@ -2,6 +2,7 @@
 package terminal
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,10 @@ import (
 // program is the binary, built once for all tests.
 var program string
 
+// TestMain lets many tests run at once: most of them wait for a program that waits for keys.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "6")
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "mcs")
 		if err != nil {

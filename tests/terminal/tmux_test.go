@@ -89,6 +89,7 @@ func (h home) notebookInTmux(columns, rows int) *pane {
 }
 
 func TestTmuxCell(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).notebookInTmux(80, 24)
 	p.keys("func twice(s string) string {", "Enter")
 	p.shows("In [1]: func twice(s string) string {\n\n  … missing }", 12, 1)
@@ -132,8 +133,10 @@ In [2]: twice("日本")
 }
 
 func TestTmuxMenu(t *testing.T) {
+	t.Parallel()
 	for _, size := range [][2]int{{80, 24}, {40, 12}} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
 			p := newHome(t).notebookInTmux(size[0], size[1])
 			for range size[1] { // the prompt is at the bottom of the window
 				p.keys("C-l", "Enter", "C-c")
@@ -160,6 +163,7 @@ func TestTmuxMenu(t *testing.T) {
 }
 
 func TestTmuxResize(t *testing.T) {
+	t.Parallel()
 	p := newHome(t).notebookInTmux(80, 24)
 	p.keys("x := []string{\"one\", \"two\", \"three\", \"four\", \"five\", \"six\", \"seven\"}")
 	p.shows(`In [1]: x := []string{"one", "two", "three", "four", "five", "six", "seven"}`, 76, 0)
@@ -200,6 +204,7 @@ In [1]: x := []string{"one", "two", "three", "four", "five",
 
 // Suspended, the shell has its terminal; continued, the cell is there again.
 func TestTmuxSuspend(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("needs a shell with job control: bash")
 	}
@@ -264,6 +269,7 @@ func TestTmuxSuspend(t *testing.T) {
 }
 
 func TestTmuxPaste(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	p := h.notebookInTmux(80, 24)
 	var b strings.Builder
