@@ -310,14 +310,6 @@ func tableOf(rows int, columns []column) *display.Table {
 	return t
 }
 
-// first returns the name of the statement that the others are compared with.
-func (m *measurement) first() string {
-	if m.sweep != nil {
-		return m.sweep.Names()[0]
-	}
-	return m.Lines[0].Name
-}
-
 // table returns the table that %bench shows, with the columns that the flags ask for.
 func (m *measurement) table() *display.Table {
 	var columns []column
@@ -331,7 +323,11 @@ func (m *measurement) table() *display.Table {
 	if m.then != nil {
 		add(true, "=vs "+m.then.Baseline, func(i int, _ bench.Line) any { return versusCell(m.then.Lines[i]) })
 	} else {
-		add(m.each > 1, "=vs "+m.first(), func(i int, l bench.Line) any {
+		first := m.Lines[0].Name
+		if m.sweep != nil {
+			first = m.sweep.Names()[0]
+		}
+		add(m.each > 1, "=vs "+first, func(i int, l bench.Line) any {
 			if i%m.each == 0 {
 				return ""
 			}

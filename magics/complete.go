@@ -22,7 +22,9 @@ func (t Table) Complete(s *session.Session, text string, pos int) (from int, lis
 		from, list = s.Complete(text[body:], pos-body)
 		return from + body, list
 	}
-	if !onCommand(text[:pos]) {
+	pieces := cell.Split(text[:pos])
+	last := len(pieces) - 1
+	if last < 0 || pieces[last].Kind != cell.Command || strings.HasSuffix(pieces[last].Text(text), "?") || strings.Contains(text[pieces[last].To:pos], "\n") {
 		return pos, nil
 	}
 	from, list = t.completeLine(s, text[start:pos])
@@ -30,16 +32,6 @@ func (t Table) Complete(s *session.Session, text string, pos int) (from int, lis
 		list = []session.Completion{}
 	}
 	return from + start, list
-}
-
-// onCommand says whether a text ends in a command line that begins with its sign.
-func onCommand(text string) bool {
-	pieces := cell.Split(text)
-	if len(pieces) == 0 {
-		return false
-	}
-	last := pieces[len(pieces)-1]
-	return last.Kind == cell.Command && !strings.HasSuffix(last.Text(text), "?") && !strings.Contains(text[last.To:], "\n")
 }
 
 // completeLine completes the end of a command line.
@@ -80,7 +72,9 @@ func (t Table) completeLine(s *session.Session, line string) (from int, list []s
 	}
 	switch takes := m.Takes; takes {
 	case TakesGo:
-		args = skipFlags(m, line, args)
+		if _, rest, err := m.parse(line[args:]); err == nil { // behind the flags
+			args = end - len(rest)
+		}
 		from, list = s.Complete(line[args:], end-args)
 		return from + args, list
 	case TakesFiles:
@@ -106,15 +100,6 @@ func (t Table) completeLine(s *session.Session, line string) (from int, list []s
 // beginning leaves the completions that begin with the typed letters.
 func beginning(typed string, list []session.Completion) []session.Completion {
 	return slices.DeleteFunc(list, func(c session.Completion) bool { return !strings.HasPrefix(c.Text, typed) })
-}
-
-// skipFlags returns where the Go of a magic's line begins.
-func skipFlags(m *Magic, line string, at int) int {
-	_, rest, err := m.parse(line[at:])
-	if err != nil {
-		return at
-	}
-	return len(line) - len(rest)
 }
 
 // names are the commands, of a line or of a whole cell.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
@@ -48,7 +49,13 @@ func fileMagics() []*Magic {
 		Summary: "show the cells so far",
 		Example: "%history\n%history 2-5\n%history -n 3",
 		run:     showHistory,
-	}, editMagic()}
+	}, {
+		Name: "edit", Family: "Files and history", Session: true, Args: "[CELL|NAME]", Takes: TakesNames,
+		Summary: "open a cell in $VISUAL or $EDITOR, and put what becomes of it at the prompt",
+		Help:    "The last cell, the one with a number, or the declaration of a function or type. Without a terminal it is shown.",
+		Example: "%edit\n%edit 3\n%edit area",
+		run:     editCell,
+	}}
 }
 
 // path makes a file name of a command relative to the session's folder.
@@ -179,12 +186,16 @@ func saveFile(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}
-	if err := writeNew(c.path(words[0]), text, c.on("f")); err != nil {
+	path := c.path(words[0])
+	if _, err := os.Lstat(path); err == nil && !c.on("f") {
+		return nil, c.errorf("%s exists; -f replaces it", path)
+	}
+	if err := durable.WriteFile(path, durable.Text(text)); err != nil {
 		return nil, c.errorf("%w", err)
 	}
 	said := words[0] + ": " + units.Plural(int64(len(cells)), "cell")
 	if filepath.Ext(words[0]) == ".go" && len(c.s.Modules()) > 0 {
-		needs, err := c.saveGoMod(ctx, c.path(words[0]))
+		needs, err := c.saveGoMod(ctx, path)
 		if err != nil {
 			return nil, c.errorf("%w", err)
 		}
@@ -265,14 +276,6 @@ func withCommands(source string, rewrite func(m *Magic, text string) string) str
 	return strings.TrimSpace(source)
 }
 
-// writeNew writes a new file, or with replace also over an existing one.
-func writeNew(path, text string, replace bool) error {
-	if _, err := os.Lstat(path); err == nil && !replace {
-		return fmt.Errorf("%s exists; -f replaces it", path)
-	}
-	return durable.WriteFile(path, durable.Text(text))
-}
-
 func showHistory(_ context.Context, c *call) (display.Value, error) {
 	wanted, err := parseRanges(c.words())
 	if err != nil {
@@ -315,3 +318,67 @@ func (h history) StyledText(_ int, style display.Style) string {
 	}
 	return b.String()
 }
+
+func editCell(_ context.Context, c *call) (display.Value, error) {
+	words := c.words()
+	if len(words) > 1 {
+		return nil, c.errorf("got %d words, want a cell's number or a name", len(words))
+	}
+	if len(words) == 0 {
+		return c.lastCell()
+	}
+	n, err := strconv.Atoi(words[0])
+	if err != nil {
+		return c.declaration(words[0])
+	}
+	for _, cell := range c.s.History() {
+		if cell.N == n {
+			return editable(cell.Source), nil
+		}
+	}
+	return nil, c.errorf("there is no cell %d", n)
+}
+
+// lastCell returns the newest cell with code, not only commands about the session. It may have failed.
+func (c *call) lastCell() (display.Value, error) {
+	cells := c.s.History()
+	for i := len(cells) - 1; i >= 0; i-- {
+		cells[i].Err = false
+		if source := saved(cells[i]); source != "" {
+			return editable(source), nil
+		}
+	}
+	return nil, c.errorf("there is no cell yet")
+}
+
+func (c *call) declaration(name string) (display.Value, error) {
+	info, err := c.s.Inspect(name)
+	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	if info.Cell == 0 {
+		return nil, c.errorf("%s is not declared in a cell", name)
+	}
+	if info.Source != "" {
+		return editable(info.Source), nil
+	}
+	for _, cell := range c.s.History() { // a variable: the cell that made it
+		if cell.N == info.Cell {
+			return editable(cell.Source), nil
+		}
+	}
+	return nil, c.errorf("the cell that declares %s is not in the history", name)
+}
+
+// editable is the text of a cell that is to be edited.
+type editable string
+
+func (e editable) Text(width int) string { return e.StyledText(width, nil) }
+
+// StyledText is the cell as code.
+func (e editable) StyledText(_ int, style display.Style) string {
+	return style.Paint(display.Code, strings.TrimRight(string(e), "\n"))
+}
+
+// Edit returns the text for a front end that can edit it.
+func (e editable) Edit() string { return string(e) }

@@ -93,13 +93,18 @@ func (v inspection) Text(width int) string { return v.StyledText(width, nil) }
 func (v inspection) StyledText(width int, style display.Style) string {
 	width = lines.Columns(width)
 	w := &page{width: max(width-4, 16), style: style}
-	w.lines = append(w.lines, v.heading(style))
+	heading := style.Paint(display.Name, v.Name)
+	if v.Type != "" {
+		heading += "  " + v.Type
+	}
+	w.lines = append(w.lines, heading+style.Paint(display.Dim, "   "+v.note()))
 	w.value(v)
 	w.doc(v.docText(), v.all)
 	w.modules(v)
 	switch {
 	case v.plan != "":
-		w.block("plan", v.plan)
+		w.add(style.Paint(display.Heading, "plan"))
+		w.add("  " + strings.ReplaceAll(v.plan, "\n", "\n  "))
 	case v.source != "":
 		w.add(style.Paint(display.Code, v.source))
 	case v.noSource != "":
@@ -127,14 +132,6 @@ func (v inspection) docText() string {
 	return strings.Join(strings.Fields(first), " ")
 }
 
-func (v inspection) heading(style display.Style) string {
-	line := style.Paint(display.Name, v.Name)
-	if v.Type != "" {
-		line += "  " + v.Type
-	}
-	return line + style.Paint(display.Dim, "   "+v.note())
-}
-
 // A page is lines that are being written.
 type page struct {
 	lines []string
@@ -147,14 +144,6 @@ type page struct {
 func (w *page) add(text string) {
 	for l := range strings.SplitSeq(text, "\n") {
 		w.lines = append(w.lines, strings.TrimRight("    "+l, " "))
-	}
-}
-
-// block writes a text below a heading.
-func (w *page) block(heading, text string) {
-	w.add(w.style.Paint(display.Heading, heading))
-	for l := range strings.SplitSeq(text, "\n") {
-		w.add("  " + l)
 	}
 }
 

@@ -76,7 +76,7 @@ func (l listing) table(p *profiled) display.Value {
 	t := display.NewTable(">line", ">time", ">%", "=in", "~source")
 	for line := l.first; line <= min(l.last, len(l.lines)); line++ {
 		source := strings.ReplaceAll(strings.TrimRight(l.lines[line-1], " \t"), "\t", "    ")
-		if name := l.name(line); doing[name] != nil {
+		if name := fmt.Sprintf("In[%d]:%d", l.cell, line); doing[name] != nil { // what profiles call it
 			addLine(t, line, took[name], inside, doing[name], source)
 		} else {
 			t.Add(line, nil, nil, nil, display.Cell{Text: source, Role: display.Code})
@@ -92,9 +92,6 @@ func (l listing) table(p *profiled) display.Value {
 	t.Foot = fmt.Sprintf("In[%d] · %s of the time in this function · %s\n%s", l.cell, share, strings.Join(append([]string{p.summary()}, p.goesOn...), "\n"), p.machine.Brief())
 	return t
 }
-
-// name is what profiles call a line of the function.
-func (l listing) name(line int) string { return fmt.Sprintf("In[%d]:%d", l.cell, line) }
 
 // under is those of the lines under way that are the function's, each once.
 func (l listing) under(lines []string) (list []string) {

@@ -5,7 +5,7 @@
 // but not the terminal: it returns a display.Value and the front end chooses how to show it.
 //
 // Reading order: magics.go, parse.go, then any family: vars.go, files.go, timing.go, kernels.go,
-// kerneltimes.go, profile.go, lprof.go, roofline.go, plot.go, graph.go, guard.go, memory.go, engine.go,
+// kerneltimes.go, profile.go, lprof.go, roofline.go, plot.go, graph.go, memory.go, engine.go,
 // ranks.go, shell.go, folder.go, modules.go.
 package magics
 
@@ -113,7 +113,7 @@ var table struct {
 // rows are all magics in the order in which help lists them.
 func rows() []*Magic {
 	table.once.Do(func() {
-		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), rooflineMagics(), plotMagics(), varMagics(), guardMagics(), engineMagics(), rankMagics(), fileMagics(), moduleMagics(), shellMagics()} {
+		for _, family := range [][]*Magic{helpMagics(), timingMagics(), kernelMagics(), profileMagics(), graphMagics(), rooflineMagics(), plotMagics(), varMagics(), engineMagics(), rankMagics(), fileMagics(), moduleMagics(), shellMagics()} {
 			table.rows = append(table.rows, family...)
 		}
 	})

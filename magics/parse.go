@@ -34,7 +34,11 @@ func (m *Magic) parse(args string) (flags map[string]any, rest string, err error
 		name, text, given := strings.Cut(word[1:], "=")
 		f := m.flag(name)
 		if f == nil {
-			return nil, "", m.unknownFlag(name)
+			var known []string
+			for _, f := range m.Flags {
+				known = append(known, "-"+f.Name)
+			}
+			return nil, "", fmt.Errorf("%s: no flag -%s; it has %s (put -- before a statement that begins with a minus)", m.sign(), name, strings.Join(known, ", "))
 		}
 		if f.Kind == Text {
 			after = strings.TrimLeft(args[1+len(name):], " \t=")
@@ -82,15 +86,6 @@ func (m *Magic) flag(name string) *Flag {
 		}
 	}
 	return nil
-}
-
-func (m *Magic) unknownFlag(name string) error {
-	var known []string
-	for _, f := range m.Flags {
-		known = append(known, "-"+f.Name)
-	}
-	return fmt.Errorf("%s: no flag -%s; it has %s (put -- before a statement that begins with a minus)",
-		m.sign(), name, strings.Join(known, ", "))
 }
 
 // value reads a flag's value; the empty text is the zero value.

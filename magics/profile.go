@@ -387,8 +387,12 @@ func runProfile(ctx context.Context, c *call) (display.Value, error) {
 	}
 	shown, notes := values{c.lineTable(p)}, p.record.Notes()
 	if len(p.record.Trace.Launches) > 0 {
-		k := &kernelTimes{Usage: p.usage(), Launches: p.record.Launches, Evals: len(p.record.Trace.Evals), Copies: p.record.Copies, Copied: p.record.CopiedBytes,
+		k := &kernelTimes{Usage: p.record.Usage(), Launches: p.record.Launches, Evals: len(p.record.Trace.Evals), Copies: p.record.Copies, Copied: p.record.CopiedBytes,
 			notes: notes, dropped: p.record.Trace.Dropped}
+		k.Usage.Wall = 0 // between runs nothing is the statement's
+		for _, each := range p.parts {
+			k.Usage.Wall += each.took
+		}
 		if err := k.hold(ctx, p.record); err != nil {
 			return nil, c.errorf("%w", err)
 		}
@@ -447,16 +451,6 @@ func (p *profiled) times() []time.Duration {
 	return list
 }
 
-// usage is how the time of the runs was spent. Between them nothing is the statement's.
-func (p *profiled) usage() profile.Usage {
-	u := p.record.Usage()
-	u.Wall = 0
-	for _, each := range p.parts {
-		u.Wall += each.took
-	}
-	return u
-}
-
 func median(times []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
@@ -500,20 +494,16 @@ func (c *call) lineTable(p *profiled) display.Value {
 	return t
 }
 
-// addLine adds the row of a line that took a part of all the time, with what was done in it.
+// addLine adds the row of a line that took a part of all the time, with what was done in it, the longest
+// first: "kernels 80 %, engine 20 %".
 func addLine(t *display.Table, line any, took, all time.Duration, doing map[string]time.Duration, source string) {
 	share := display.Cell{Text: units.Digits(100 * took.Seconds() / max(all.Seconds(), 1e-12))}
-	t.Add(line, display.SecondsCell(took.Seconds()), share, shares(doing, took), display.Cell{Text: source, Role: display.Code})
-}
-
-// shares lists what a line was doing, the longest first: "kernels 80 %, engine 20 %".
-func shares(doing map[string]time.Duration, all time.Duration) string {
 	names := slices.SortedFunc(maps.Keys(doing), func(a, b string) int { return cmp.Or(cmp.Compare(doing[b], doing[a]), cmp.Compare(a, b)) })
 	var parts []string
 	for _, name := range names[:min(2, len(names))] {
-		parts = append(parts, fmt.Sprintf("%s %s", name, units.Percent(doing[name].Seconds()/max(all.Seconds(), 1e-12))))
+		parts = append(parts, fmt.Sprintf("%s %s", name, units.Percent(doing[name].Seconds()/max(took.Seconds(), 1e-12))))
 	}
-	return strings.Join(parts, ", ")
+	t.Add(line, display.SecondsCell(took.Seconds()), share, strings.Join(parts, ", "), display.Cell{Text: source, Role: display.Code})
 }
 
 // sourceLine is the text of a line that a place names; empty if that is not one of a cell's lines.

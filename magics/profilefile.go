@@ -110,7 +110,7 @@ func (p *profiled) chrome() ([]byte, error) {
 	}
 	t := p.record.Trace
 	for i, e := range t.Evals {
-		add(trackEvals, fmt.Sprintf("evaluation %d", i+1), e.Start, e.End-e.Start, map[string]any{"launches": e.Launches, "plan": planned(e)})
+		add(trackEvals, fmt.Sprintf("evaluation %d", i+1), e.Start, e.End-e.Start, map[string]any{"launches": e.Launches, "plan": map[bool]string{true: "cached", false: "made"}[e.Reused]})
 		if !e.Reused {
 			add(trackEvals, "plan and compile", e.Start, e.Planned-e.Start, nil)
 		}
@@ -123,11 +123,4 @@ func (p *profiled) chrome() ([]byte, error) {
 		add(trackCopies, "copy", c.Start, c.Time, map[string]any{"bytes": c.Bytes})
 	}
 	return json.Marshal(map[string]any{"traceEvents": events, "displayTimeUnit": "ms", "otherData": map[string]string{"machine": p.machine.String()}})
-}
-
-func planned(e profile.Eval) string {
-	if e.Reused {
-		return "cached"
-	}
-	return "made"
 }

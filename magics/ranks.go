@@ -50,7 +50,7 @@ func runRanks(ctx context.Context, c *call) (display.Value, error) {
 	if err != nil || n < 1 || n > most || len(words) > 1 {
 		return nil, c.errorf("got %q, want a number from 1 to %d", strings.TrimSpace(c.rest), most)
 	}
-	if source := c.source(); len(cell.Split(source)) != 1 {
+	if history := c.s.History(); len(cell.Split(history[len(history)-1].Source)) != 1 {
 		return nil, c.errorf("want a cell of its own: helpers run whole cells")
 	}
 	if c.s.Confined() {
@@ -85,12 +85,6 @@ func runRanks(ctx context.Context, c *call) (display.Value, error) {
 		return nil, c.errorf("%w", err)
 	}
 	return display.Text(fmt.Sprintf("%v; the others have run %s", l, units.Plural(int64(len(cells)), "cell"))), nil
-}
-
-// source is the text of the cell that runs.
-func (c *call) source() string {
-	history := c.s.History()
-	return history[len(history)-1].Source
 }
 
 // repeated are the cells that another session runs to have what this one has.

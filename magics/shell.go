@@ -89,17 +89,13 @@ func (c *call) shell(ctx context.Context, line string, stdout io.Writer) error {
 	cmd.Stdout, cmd.Stderr = stdout, c.s.Stdout()
 	// A child of the shell may keep the pipes open after the shell was killed.
 	cmd.WaitDelay = 200 * time.Millisecond
-	err = cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
+	if err = cmd.Run(); err == nil || ctx.Err() != nil {
 		return context.Cause(ctx)
-	case errors.As(err, &exit):
-		return fmt.Errorf("!: %s: exit status %d", line, exit.ExitCode())
-	case err != nil:
-		return fmt.Errorf("!: %w", err)
 	}
-	return nil
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return fmt.Errorf("!: %s: exit status %d", line, exit.ExitCode())
+	}
+	return fmt.Errorf("!: %w", err)
 }
 
 // fill puts references to variables of the session into a command, and returns their values for its

@@ -58,18 +58,14 @@ func statistics(t tensor.Tensor) *stats {
 	s.std = math.Sqrt(squares / float64(s.finite))
 	eachValue(t, func(x float64) {
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
-			s.bins[s.bin(x)]++
+			bin := histogramBins / 2
+			if s.max > s.min {
+				bin = min(int((x-s.min)/(s.max-s.min)*histogramBins), histogramBins-1)
+			}
+			s.bins[bin]++
 		}
 	})
 	return s
-}
-
-// bin is where a value is counted.
-func (s *stats) bin(x float64) int {
-	if s.max == s.min {
-		return histogramBins / 2
-	}
-	return min(int((x-s.min)/(s.max-s.min)*histogramBins), histogramBins-1)
 }
 
 // eachValue calls f for each element.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/bench"
 	"github.com/mcs-notebook/mcs/engine/plot"
@@ -179,18 +178,13 @@ func (m *measurement) pivot(foot string) *display.Table {
 		}
 	}
 	t := tableOf(len(points), columns)
-	t.Foot = strings.Join(append(m.slopes(), foot), "\n")
-	return t
-}
-
-// slopes says how the time of each statement grows.
-func (m *measurement) slopes() (lines []string) {
-	for _, name := range m.sweep.Names() {
+	for _, name := range names {
 		if power, ok := m.sweep.Slope(name); ok {
-			lines = append(lines, name+" grows as "+m.sweep.Parameter+"^"+strconv.FormatFloat(power, 'f', 1, 64))
+			t.Foot += name + " grows as " + m.sweep.Parameter + "^" + strconv.FormatFloat(power, 'f', 1, 64) + "\n"
 		}
 	}
-	return lines
+	t.Foot += foot
+	return t
 }
 
 // plot draws the times of each statement. If the values grow by a factor, both axes are logarithmic, so

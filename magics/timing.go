@@ -101,22 +101,15 @@ func runTimeit(ctx context.Context, c *call) (display.Value, error) {
 	}
 	t := &timing{Result: m.Lines[0].Result, of: m}
 	if t.Refused == "" && !t.Uneven && t.Tally.Bytes > 0 && ctx.Err() == nil {
-		t.rate = t.limit(ctx)
+		if ceilings, err := bench.CeilingsOf(ctx, t.Tally.Devices); err == nil { // how near one run came to the nearest limit of the device
+			t.rate = ceilings.Nearest(t.Tally, t.Median)
+		}
 	}
 	return t, err
 }
 
 // Kept is the result, for cells.
 func (t *timing) Kept() any { return t.Result }
-
-// limit says how near one run came to the limit of the device that it is nearest to.
-func (t *timing) limit(ctx context.Context) string {
-	ceilings, err := bench.CeilingsOf(ctx, t.Tally.Devices)
-	if err != nil {
-		return ""
-	}
-	return ceilings.Nearest(t.Tally, t.Median)
-}
 
 func (t *timing) Text(width int) string { return t.StyledText(width, nil) }
 

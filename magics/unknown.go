@@ -38,7 +38,7 @@ func (t Table) unknown(name, args string) error {
 		return fmt.Errorf("%%: got no command; %%help lists them")
 	}
 	if instead, ok := foreign[name]; ok {
-		return fmt.Errorf("%%%s: no such command; %s", name, fillIn(instead, args))
+		return fmt.Errorf("%%%s: no such command; %s", name, strings.TrimSpace(strings.ReplaceAll(instead, "$args", args)))
 	}
 	var names []string
 	for _, m := range t.rows() {
@@ -50,9 +50,4 @@ func (t Table) unknown(name, args string) error {
 		return fmt.Errorf("%%%s: no such command; did you mean %%%s?", name, best)
 	}
 	return fmt.Errorf("%%%s: no such command; %%help lists them", name)
-}
-
-// fillIn puts the arguments of a command into the text of a suggestion.
-func fillIn(text, args string) string {
-	return strings.TrimSpace(strings.ReplaceAll(text, "$args", args))
 }

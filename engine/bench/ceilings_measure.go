@@ -158,16 +158,11 @@ func unsteady(name string, rates []float64) string {
 // need not be stored.
 func ramp(n int) tensor.Tensor { return tensor.Arange(0, float64(n), 1).Eval() }
 
-// try runs f, whose evaluations obey ctx.
-func try(ctx context.Context, f func()) error {
-	return tensor.Try(func() { tensor.Within(ctx, f) })
-}
-
 // ratesOf returns the rates of work of several sizes, the largest last: several rates of the largest that the
 // device does in reasonable time, one of each smaller. Make returns the work of a size and its amount.
 func ratesOf(ctx context.Context, largest int, long time.Duration, make func(n int) (func(), float64)) (sizes [][]float64, err error) {
 	var failed error
-	err = try(ctx, func() {
+	work := func() {
 		wait := device.Default().Sync
 		for n := max(1, largest/smallestSize); n <= largest; n *= 2 {
 			work, amount := make(n)
@@ -196,7 +191,8 @@ func ratesOf(ctx context.Context, largest int, long time.Duration, make func(n i
 				return
 			}
 		}
-	})
+	}
+	err = tensor.Try(func() { tensor.Within(ctx, work) })
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

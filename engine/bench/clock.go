@@ -2,8 +2,9 @@ package bench
 
 import (
 	"context"
+	"runtime"
 	"runtime/metrics"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
@@ -42,15 +43,6 @@ type deviceClock struct {
 }
 
 func newDeviceClock() *deviceClock { return &deviceClock{start: machine.Now()} }
-
-// on notes that work is on devices with these names.
-func (c *deviceClock) on(names []string) {
-	for _, name := range names {
-		if !slices.Contains(c.devices, name) {
-			c.devices = append(c.devices, name)
-		}
-	}
-}
 
 func (c *deviceClock) Now() time.Duration { return machine.Now() - c.start }
 
@@ -94,4 +86,40 @@ func (c *deviceClock) ceilingsOf(ctx context.Context, devices []string, again bo
 		age = recent
 	}
 	return kept.together(ctx, devices, age)
+}
+
+const (
+	cacheLine    = 64
+	mostEvicting = 128 << 20 // bytes that are written to empty the caches, at most
+	fewCaches    = 64 << 20  // and where it is not known how large they are
+)
+
+// evicting is memory that is larger than the caches.
+type evicting struct {
+	sync.Once
+	memory []byte
+}
+
+// Evict fills the caches of the processors with other data, as far as a program can: each thread writes its
+// part of twice as much as the last cache holds.
+func (c *deviceClock) Evict() {
+	c.evicting.Do(func() {
+		size := int64(fewCaches)
+		if caches := machine.Caches(); len(caches) > 0 {
+			size = min(mostEvicting, 2*caches[len(caches)-1].Size)
+		}
+		c.evicting.memory = make([]byte, size)
+	})
+	threads := runtime.GOMAXPROCS(0)
+	part := len(c.evicting.memory) / threads
+	var wait sync.WaitGroup
+	for i := range threads {
+		wait.Go(func() {
+			mine := c.evicting.memory[i*part : (i+1)*part]
+			for at := 0; at < len(mine); at += cacheLine {
+				mine[at]++
+			}
+		})
+	}
+	wait.Wait()
 }

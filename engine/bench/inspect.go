@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -14,20 +15,16 @@ func (r *rounds) inspect(s *subject) (Tally, error) {
 		t.Shapes = shapes(t.Results)
 	}
 	if c, ok := r.Clock.(*deviceClock); ok {
-		c.on(t.Devices)
+		for _, name := range t.Devices {
+			if !slices.Contains(c.devices, name) {
+				c.devices = append(c.devices, name)
+			}
+		}
 	}
 	if err == nil {
 		err = r.Clock.Sync()
 	}
 	return t, err
-}
-
-// remembers says that only the first run computed.
-func (s *subject) remembers() string {
-	if s.before.Launches == 0 || s.tally.Launches > 0 {
-		return ""
-	}
-	return fmt.Sprintf("the first run made %s, the next one none: it returned what was computed once, or waited for no goroutine that computes", units.Plural(int64(s.before.Launches), "launch"))
 }
 
 // grown is by what a run does more after all samples than before them, if it depends on those before it.

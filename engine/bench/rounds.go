@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/mcs-notebook/mcs/internal/units"
 )
 
 const (
@@ -83,7 +85,9 @@ func (r *rounds) measure(ctx context.Context) (*Comparison, error) {
 	r.begin()
 	order := rand.New(rand.NewPCG(1, uint64(len(r.subjects))))
 	for restarts := 0; !r.interrupted; {
-		r.watch.rest()
+		if r.Clock.Now()-r.watch.paused >= listenEvery {
+			r.watch.pause(listenFor)
+		}
 		if err := r.round(ctx, order); err != nil {
 			return nil, err
 		}
@@ -132,8 +136,8 @@ func (r *rounds) prepare(ctx context.Context, s *subject) (err error) {
 	}
 	took := r.Clock.Now() - second
 	s.samples.single = s.samples.single || s.tally.Changes
-	if s.refused = s.tally.Refused; s.refused == "" {
-		s.refused = s.remembers()
+	if s.refused = s.tally.Refused; s.refused == "" && s.before.Launches > 0 && s.tally.Launches == 0 {
+		s.refused = fmt.Sprintf("the first run made %s, the next one none: it returned what was computed once, or waited for no goroutine that computes", units.Plural(int64(s.before.Launches), "launch"))
 	}
 	if s.refused != "" {
 		return nil
@@ -205,7 +209,8 @@ func (r *rounds) begin() {
 	}
 	r.again = nil
 	if len(r.subjects) > 1 && r.subjects[0].refused == "" {
-		r.again = r.subjects[0].samples.copy()
+		again := *r.subjects[0].samples // which has no samples
+		r.again = &again
 	}
 }
 

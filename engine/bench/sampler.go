@@ -51,13 +51,6 @@ func newSampler(clock Clock, w Work) *sampler {
 	return &sampler{clock: clock, run: w.Run, around: w.Around, single: w.Single, done: w.done, per: 1, visit: 1}
 }
 
-// copy is a sampler of the same function that has no samples.
-func (s *sampler) copy() *sampler {
-	c := *s
-	c.drop()
-	return &c
-}
-
 // drop forgets all samples.
 func (s *sampler) drop() { s.times, s.ends, s.count, s.did = nil, nil, 0, amount{} }
 
@@ -142,7 +135,7 @@ func (s *sampler) calibrateBlock(ctx context.Context, once, target, patience tim
 	for grown := false; ; grown = true {
 		for took < target {
 			if s.per >= maxBlock && (took < blockTime || took < once*outgrow) {
-				return ignoresN(1, once, s.per, took), nil
+				return fmt.Sprintf("its time does not grow with the number of runs: 1 run took %s, %s took %s", units.Duration(once), units.Plural(int64(s.per), "run"), units.Duration(took)), nil
 			}
 			if s.per >= maxBlock {
 				break
@@ -184,11 +177,6 @@ func (s *sampler) fixed(ctx context.Context, patience time.Duration) (least time
 		}
 	}
 	return least, nil
-}
-
-func ignoresN(few int, short time.Duration, many int, long time.Duration) string {
-	return fmt.Sprintf("its time does not grow with the number of runs: %s took %s, %s took %s", units.Plural(int64(few), "run"), units.Duration(short),
-		units.Plural(int64(many), "run"), units.Duration(long))
 }
 
 // settle notes that a sample takes at least least, and chooses how many are taken in a row.

@@ -32,13 +32,6 @@ func NewWatch(clock Clock) *Watch {
 	return w
 }
 
-// rest makes a pause if the last one is long ago.
-func (w *Watch) rest() {
-	if w.clock.Now()-w.paused >= listenEvery {
-		w.pause(listenFor)
-	}
-}
-
 func (w *Watch) pause(long time.Duration) {
 	if l, ok := w.clock.(Listener); ok {
 		busy, passed := l.Listen(long)

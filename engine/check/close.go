@@ -117,15 +117,11 @@ func differ(x, y *value, tolerance float64) string {
 			many = fmt.Sprintf("each is %.3g times what is wanted", f)
 		}
 	}
-	return fmt.Sprintf("got %s%s, want %s%s", text(p[at], x.dt), place, text(q[at], wider(x.dt, y.dt)), inBrackets(many))
-}
-
-// wider is the type in which a wanted number is written: an integer's if both are.
-func wider(got, want dtype.Type) dtype.Type {
-	if want.Int() && got.Float() {
-		return got
+	wanted := y.dt
+	if wanted.Int() && x.dt.Float() { // an integer is written as such if both are
+		wanted = x.dt
 	}
-	return want
+	return fmt.Sprintf("got %s%s, want %s%s", text(p[at], x.dt), place, text(q[at], wanted), inBrackets(many))
 }
 
 // distance is |a − b|: 0 for two NaN and for equal infinities, infinite where only one is not a number.

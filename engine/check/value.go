@@ -61,7 +61,8 @@ func valueOf(v any) (x value, wrong string) {
 	if !x.add(rv, 0) {
 		return x, "slices of different lengths"
 	}
-	if x.dt == dtype.F64 && x.asF32() {
+	wide := func(c complex128) bool { return float64(float32(real(c))) != real(c) && real(c) == real(c) }
+	if x.dt == dtype.F64 && !slices.ContainsFunc(x.numbers, wide) { // an item of a tensor of f32 is a float64 that is no more precise
 		x.dt = dtype.F32
 	}
 	return x, ""
@@ -82,11 +83,6 @@ func (x *value) add(v reflect.Value, axis int) bool {
 		}
 	}
 	return true
-}
-
-// asF32 says whether f32 holds all numbers: an item of a tensor of f32 is a float64 that is no more precise.
-func (x *value) asF32() bool {
-	return !slices.ContainsFunc(x.numbers, func(c complex128) bool { return float64(float32(real(c))) != real(c) && real(c) == real(c) })
 }
 
 // read returns the numbers in C order; of a tensor it computes them.

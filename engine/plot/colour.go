@@ -62,11 +62,6 @@ func (t *theme) colour(i ink) color.NRGBA {
 
 func hexColour(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// dashes is the pattern of a series's line, in units: series of the same colour differ in it.
-func dashes(series int) []float64 {
-	return [][]float64{nil, {6, 3}, {2, 3}, {9, 3, 2, 3}}[series/len(theme{}.series)%4]
-}
-
 // A ramp gives the colour of a place 0…1 between the smallest and the greatest number.
 type ramp func(at float64) color.NRGBA
 

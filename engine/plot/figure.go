@@ -230,6 +230,7 @@ func (f *figure) data() box {
 	return box{f.area.x0 + f.inset.x0, f.area.y0 + f.inset.y0, f.area.x1 - f.inset.x1, f.area.y1 - f.inset.y1}
 }
 
+// drawAxes draws ticks and axes, and writes their names at the edges.
 func (f *figure) drawAxes() {
 	for _, t := range f.yTicks() {
 		at := f.place(f.x.low, t.value).y
@@ -256,11 +257,6 @@ func (f *figure) drawAxes() {
 			f.pen.text(point{f.area.x1 + f.rightWidth(), (f.area.y0 + f.area.y1) / 2}, cutText(f.twin.YLabel, f.area.height()), 0.5, inkText, true)
 		}
 	}
-	f.axisNames()
-}
-
-// axisNames writes the names of the axes at the edges.
-func (f *figure) axisNames() {
 	if f.XLabel != "" {
 		f.pen.text(point{(f.area.x0 + f.area.x1) / 2, f.height - edge}, cutText(f.XLabel, f.area.width()), 0.5, inkText, false)
 	}

@@ -30,8 +30,11 @@ func (p *Plot) rows() int { return (len(p.parts) + p.columns - 1) / p.columns }
 // size is the size of the plot's pictures in units. Those of a grid have room for each of its plots; a grid
 // of pictures alone is smaller.
 func (p *Plot) size() (width, height float64) {
-	if p.Kind != KindGrid || p.look.width > 0 {
-		return p.look.size()
+	if p.look.width > 0 {
+		return float64(p.look.width), float64(p.look.height)
+	}
+	if p.Kind != KindGrid {
+		return 640, 360
 	}
 	each, share := 320.0, 0.7
 	if !slices.ContainsFunc(p.parts, func(q *Plot) bool { return q.Kind != KindImage }) {

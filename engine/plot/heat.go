@@ -30,13 +30,12 @@ func (p *Plot) drawHeat(width int, paint func(int, string) string) string {
 	for r := 0; r < len(p.Cells); r += block {
 		var b strings.Builder
 		for c := 0; c < columns; c += block {
-			level := 0
-			if m, ok := blockMean(p.Cells, r, c, block); ok {
-				level = shade(m, low, high)
-				b.WriteString(strings.Repeat(shades[level], 2))
-			} else {
-				b.WriteString("··")
+			text := "··"
+			if m, ok := blockMean(p.Cells, r, c, block); ok { // the ends of the range are levels of their own
+				level := min(max(int(math.Round((m-low)/(high-low)*float64(len(shades)-1))), 0), len(shades)-1)
+				text = strings.Repeat(shades[level], 2)
 			}
+			b.WriteString(text)
 		}
 		lines = append(lines, paint(-1, "│")+paint(0, b.String())+paint(-1, "│"))
 	}
@@ -55,11 +54,6 @@ func (p *Plot) heading(note string) []string {
 		return []string{" " + title}
 	}
 	return nil
-}
-
-// shade is v's level: the ends of the range are levels of their own.
-func shade(v, low, high float64) int {
-	return min(max(int(math.Round((v-low)/(high-low)*float64(len(shades)-1))), 0), len(shades)-1)
 }
 
 // heatBounds are the numbers of the first and the last colour; ok is false if no cell is finite. The middle

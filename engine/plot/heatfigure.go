@@ -21,7 +21,8 @@ func (f *figure) heat() bool {
 	bar, values := f.barAt(scale)
 	f.area.x1 = bar.x0 - 2*gap
 	f.x, f.y[0], f.down = axis{low: -0.5, high: float64(columns) - 0.5}, axis{low: -0.5, high: float64(rows) - 0.5}, true
-	block := f.block(rows, columns)
+	cells := math.Max(float64(columns)/f.area.width(), float64(rows)/f.area.height()) // in a unit, each way
+	block := max(1, int(cells/2))                                                     // in a pixel: two of these for a unit are sharp at scale 2
 	f.XLabel = noted(f.XLabel, meanOf(block))
 	f.reserve(f.area)
 	f.square(float64(columns), float64(rows))
@@ -34,12 +35,6 @@ func (f *figure) heat() bool {
 	f.cellTicks()
 	f.colourBar(bar, colours, scale, values)
 	return true
-}
-
-// block is how many cells a pixel of the picture has each way; two pixels for a unit are sharp at scale 2.
-func (f *figure) block(rows, columns int) int {
-	cells := math.Max(float64(columns)/f.area.width(), float64(rows)/f.area.height())
-	return max(1, int(cells/2))
 }
 
 // meanOf says what pixels are that are not single cells.

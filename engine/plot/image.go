@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"image/draw"
 	"math"
+	"reflect"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 )
@@ -43,12 +44,16 @@ func Image(x any) *Plot {
 	return &Plot{Kind: KindImage, tile: t}
 }
 
-// integers says whether x has elements of an integer type.
+// integers says whether the elements of a tensor, a slice, or a slice of slices are of an integer type.
 func integers(x any) bool {
 	if t, ok := x.(interface{ DType() dtype.Type }); ok {
 		return !t.DType().Float() && t.DType() != dtype.Bool
 	}
-	return integerElements(x)
+	t := reflect.TypeOf(x)
+	for t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+		t = t.Elem()
+	}
+	return t != nil && t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr
 }
 
 // A batch is pictures of the same size.

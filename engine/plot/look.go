@@ -112,11 +112,3 @@ func (l limits) apply(a *axis) {
 }
 
 func (l limits) contain(v float64) bool { return !l.set || v >= l.low && v <= l.high }
-
-// size is the drawing's size in units.
-func (l look) size() (width, height float64) {
-	if l.width == 0 {
-		return 640, 360
-	}
-	return float64(l.width), float64(l.height)
-}

@@ -135,7 +135,11 @@ func Heat(cells any) *Plot {
 	if len(shape) != 2 {
 		fail("Heat", "got shape %v, want 2 axes: rows and columns", shape)
 	}
-	return &Plot{Kind: KindHeat, Cells: table(values, shape)}
+	p := &Plot{Kind: KindHeat, Cells: make([][]float64, shape[0])}
+	for r := range p.Cells {
+		p.Cells[r] = values[r*shape[1] : (r+1)*shape[1]]
+	}
+	return p
 }
 
 // Of draws what fits the shape: one axis as a [Line], two as [Heat]. Any other shape panics with an [*Error].
@@ -277,14 +281,6 @@ func vector(op, name string, v any) []float64 {
 	return values
 }
 
-func table(values []float64, shape []int) [][]float64 {
-	rows := make([][]float64, shape[0])
-	for r := range rows {
-		rows[r] = values[r*shape[1] : (r+1)*shape[1]]
-	}
-	return rows
-}
-
 // A Tensor is what package plot needs to know of tensors, which can be plotted and therefore import it.
 type Tensor interface {
 	Shape() []int
@@ -341,13 +337,4 @@ func number(r reflect.Value) (x float64, ok bool) {
 		return float64(r.Uint()), true
 	}
 	return 0, false
-}
-
-// integerElements says whether the numbers of a slice, or of a slice of slices, are of an integer type.
-func integerElements(v any) bool {
-	t := reflect.TypeOf(v)
-	for t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
-		t = t.Elem()
-	}
-	return t != nil && t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr
 }

@@ -199,12 +199,12 @@ func (p *Plot) ink(k int) ink {
 	return ink(k)
 }
 
-// dashes is the pattern of the line of the k-th series.
+// dashes is the pattern of the line of the k-th series, in units: series of the same colour differ in it.
 func (p *Plot) dashes(k int) []float64 {
 	if s := &p.Series[k]; s.styled {
 		return s.dash
 	}
-	return dashes(k)
+	return [][]float64{nil, {6, 3}, {2, 3}, {9, 3, 2, 3}}[k/len(theme{}.series)%4]
 }
 
 // isBars, isPoints and isLine say how the k-th series is drawn.

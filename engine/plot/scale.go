@@ -114,19 +114,15 @@ func (a axis) decades(n int) []tick {
 		for _, m := range multiples {
 			v := m * math.Pow(10, e)
 			if v >= a.low*(1-1e-9) && v/(1+1e-9) <= a.high && math.Mod(e-from, every) == 0 {
-				list = append(list, tick{v, powerLabel(v, e, to-from)})
+				text := label(v, v)
+				if to-from > 9 { // all of many decades look alike
+					text = fmt.Sprintf("1e%d", int(e))
+				}
+				list = append(list, tick{v, text})
 			}
 		}
 	}
 	return list
-}
-
-// powerLabel writes a tick of a logarithmic axis: all of many decades look alike.
-func powerLabel(v, exponent, decades float64) string {
-	if decades > 9 {
-		return fmt.Sprintf("1e%d", int(exponent))
-	}
-	return label(v, v)
 }
 
 // label writes v with the digits that a step of the given size needs.

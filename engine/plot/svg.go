@@ -73,10 +73,6 @@ func (s *svg) filled(i ink) string {
 	return fmt.Sprintf(`class="%s" fill="%s"`, inkClass("f", i), hexColour(s.colours.colour(i)))
 }
 
-func (s *svg) stroked(i ink, width float64) string {
-	return fmt.Sprintf(`class="%s" stroke="%s" stroke-width="%g"`, inkClass("s", i), hexColour(s.colours.colour(i)), width)
-}
-
 func (s *svg) line(points []point, colour ink, width float64, dash []float64) {
 	if len(points) == 1 {
 		points = []point{points[0], points[0]} // a line without length: the round cap makes it a dot
@@ -85,8 +81,8 @@ func (s *svg) line(points []point, colour ink, width float64, dash []float64) {
 	if dash != nil {
 		pattern = fmt.Sprintf(` stroke-dasharray="%s"`, strings.Trim(fmt.Sprint(dash), "[]"))
 	}
-	fmt.Fprintf(&s.b, `<polyline points="%s" fill="none" %s%s stroke-linecap="round" stroke-linejoin="round"/>`+"\n",
-		pointList(points), s.stroked(colour, width), pattern)
+	fmt.Fprintf(&s.b, `<polyline points="%s" fill="none" class="%s" stroke="%s" stroke-width="%g"%s stroke-linecap="round" stroke-linejoin="round"/>`+"\n",
+		pointList(points), inkClass("s", colour), hexColour(s.colours.colour(colour)), width, pattern)
 }
 
 func pointList(points []point) string {

@@ -41,7 +41,7 @@ func (p *Plot) Draw(width int, paint func(series int, text string) string) strin
 		return strings.TrimSpace(p.Title + " (no finite points to draw)")
 	}
 	f := p.frame(width, &a, paint)
-	c := newCanvas(f.columns, f.rows)
+	c := &canvas{columns: f.columns, rows: f.rows, dots: make([]uint8, f.columns*f.rows), series: make([]int, f.columns*f.rows)}
 	for k := range p.Series {
 		p.trace(c, k, &a)
 	}
@@ -321,10 +321,6 @@ type canvas struct {
 	columns, rows int
 	dots          []uint8
 	series        []int // which series drew in the cell last
-}
-
-func newCanvas(columns, rows int) *canvas {
-	return &canvas{columns: columns, rows: rows, dots: make([]uint8, columns*rows), series: make([]int, columns*rows)}
 }
 
 // place turns coordinates 0…1 into dots.

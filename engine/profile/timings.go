@@ -100,7 +100,7 @@ func (t *Trace) Timings(limits map[string]Limit, shapes bool) []Timing {
 	for _, g := range order {
 		slices.Sort(g.took)
 		g.Calls = len(g.took)
-		g.Mean, g.Median = g.Total/time.Duration(g.Calls), median(g.took)
+		g.Mean, g.Median = g.Total/time.Duration(g.Calls), (g.took[(g.Calls-1)/2]+g.took[g.Calls/2])/2
 		g.Min, g.Max = g.took[0], g.took[g.Calls-1]
 		g.From = Origins(g.launches...)
 		if all > 0 {
@@ -166,12 +166,6 @@ func (l *Launch) shape() string {
 		return strings.Join(parts, " ")
 	}
 	return strings.TrimSpace(texts(l.Reads) + " → " + texts(l.Writes))
-}
-
-// median is that of a sorted list.
-func median(sorted []time.Duration) time.Duration {
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // A Usage is how the time of a recording was spent.

@@ -113,7 +113,11 @@ func destination(path string) (real string, old fs.FileInfo, err error) {
 	case !old.Mode().IsRegular():
 		return "", nil, fmt.Errorf("%s is a %s, want a regular file", path, regular.Kind(old.Mode()))
 	}
-	return real, old, writable(real)
+	f, err := os.OpenFile(real, os.O_WRONLY, 0) // fails if it may not be written
+	if err == nil {
+		err = f.Close()
+	}
+	return real, old, err
 }
 
 // resolve follows the links of path to the file behind it, which need not exist (stat is nil then).
@@ -145,22 +149,12 @@ func resolve(path string) (real string, stat fs.FileInfo, err error) {
 	return "", nil, fmt.Errorf("%s: more than %d links", path, maxLinks)
 }
 
-// writable fails if the file may not be written.
-func writable(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 // named makes an error about the temporary file one about path.
 func named(err error, temp, path string) error {
 	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		return &fs.PathError{Op: "write", Path: path, Err: link.Err}
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) && p.Path == temp {
+	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == temp {
 		return &fs.PathError{Op: "write", Path: path, Err: p.Err}
 	}
 	return err

@@ -107,7 +107,7 @@ func asides(path string) []string {
 	if err != nil {
 		return nil
 	}
-	found, _ := filepath.Glob(escapeGlob(real) + oldMark + "*")
+	found, _ := filepath.Glob(strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(real) + oldMark + "*")
 	var list []string
 	for _, f := range found {
 		if of, ok := leftover(filepath.Base(f), oldMark); ok && of == filepath.Base(real) {
@@ -115,11 +115,6 @@ func asides(path string) []string {
 		}
 	}
 	return list
-}
-
-// escapeGlob makes a path a pattern that matches only itself.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(path)
 }
 
 // A replacement is one write of a Set: its files, the key last.

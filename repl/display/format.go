@@ -124,7 +124,11 @@ func (d *formatted) StyledText(width int, style Style) (text string) {
 	}
 	body := w.value(d.v, d.t, 0)
 	text = body.layout(width, 0)
-	for _, note := range []string{d.suffix(body), d.name(), w.note} {
+	name := "" // of a compiled function
+	if d.v.IsValid() && d.v.Kind() == reflect.Func && !d.v.IsNil() {
+		name = compiledName(d.v)
+	}
+	for _, note := range []string{d.suffix(body), name, w.note} {
 		if note == "" {
 			continue
 		}
@@ -136,14 +140,6 @@ func (d *formatted) StyledText(width int, style Style) (text string) {
 		}
 	}
 	return text
-}
-
-// name is which function a compiled one is.
-func (d *formatted) name() string {
-	if d.v.IsValid() && d.v.Kind() == reflect.Func && !d.v.IsNil() {
-		return compiledName(d.v)
-	}
-	return ""
 }
 
 // suffix is the type to name after the text, or empty if the text says it.

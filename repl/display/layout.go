@@ -22,13 +22,6 @@ type doc struct {
 // atom is text that never breaks.
 func atom(text string) doc { return doc{text: text} }
 
-func (d doc) separator() string {
-	if d.comma {
-		return ", "
-	}
-	return " "
-}
-
 // flat is everything on one line.
 func (d doc) flat() string {
 	if d.open == "" {
@@ -38,7 +31,11 @@ func (d doc) flat() string {
 	for i, item := range d.items {
 		parts[i] = item.flat()
 	}
-	return d.label + d.open + strings.Join(parts, d.separator()) + d.close
+	separator := " "
+	if d.comma {
+		separator = ", "
+	}
+	return d.label + d.open + strings.Join(parts, separator) + d.close
 }
 
 // layout writes d so that its lines fit width where they can; the first line starts in column indent.
@@ -48,10 +45,10 @@ func (d doc) layout(width, indent int) string {
 	if d.open == "" || len(d.items) == 0 || apart && indent+runewidth.StringWidth(flat) <= width {
 		return flat
 	}
-	if !d.comma && apart && d.allAtoms() {
+	if !d.comma && apart && !slices.ContainsFunc(d.items, func(item doc) bool { return item.open != "" || item.label != "" }) {
 		return d.fill(width, indent)
 	}
-	if d.fills && d.allSmall(width/3) {
+	if d.fills && !slices.ContainsFunc(d.items, func(item doc) bool { return item.open != "" || runewidth.StringWidth(item.flat()) > width/3 }) {
 		return d.fillEntries(width, indent)
 	}
 	pad := strings.Repeat(" ", indent)
@@ -74,16 +71,8 @@ func (d doc) anyBlank() bool {
 	})
 }
 
-func (d doc) allAtoms() bool {
-	return !slices.ContainsFunc(d.items, func(item doc) bool { return item.open != "" || item.label != "" })
-}
-
 // fillFrom is how many entries of a map stand below each other before they stand side by side.
 const fillFrom = 12
-
-func (d doc) allSmall(width int) bool {
-	return !slices.ContainsFunc(d.items, func(item doc) bool { return item.open != "" || runewidth.StringWidth(item.flat()) > width })
-}
 
 // fillEntries writes entries side by side, as many as fit on a line.
 func (d doc) fillEntries(width, indent int) string {

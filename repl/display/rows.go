@@ -36,7 +36,10 @@ func (w *writer) table(v reflect.Value, t types.Type, width int) *Table {
 		return nil
 	}
 	b := &tableBuilder{writer: w, columns: st, table: new(Table)}
-	b.head(kind == reflect.Map)
+	b.table.Columns = append(b.table.Columns, Column{Right: kind != reflect.Map}) // the index or key
+	for i, name := range st.names {
+		b.table.Columns = append(b.table.Columns, Column{Name: name, Right: st.numbers[i]})
+	}
 	if kind == reflect.Map {
 		b.entries(rows, t)
 	} else {
@@ -112,12 +115,11 @@ func (f *Formatter) speaksFor(v reflect.Value, t types.Type) bool {
 			return true
 		}
 	}
-	for _, t := range []types.Type{t, pointerTo(t)} {
-		if t == nil {
-			continue
-		}
-		set := types.NewMethodSet(t)
-		for method := range set.Methods() {
+	if t == nil {
+		return false
+	}
+	for _, t := range []types.Type{t, types.NewPointer(t)} {
+		for method := range types.NewMethodSet(t).Methods() {
 			if name := method.Obj().Name(); name == "String" || name == "Error" || name == "Brief" || name == "Text" {
 				return true
 			}
@@ -126,27 +128,12 @@ func (f *Formatter) speaksFor(v reflect.Value, t types.Type) bool {
 	return false
 }
 
-func pointerTo(t types.Type) types.Type {
-	if t == nil {
-		return nil
-	}
-	return types.NewPointer(t)
-}
-
 // A tableBuilder fills a table.
 type tableBuilder struct {
 	*writer
 	columns *structType
 	table   *Table
 	dropped []string
-}
-
-// head names the columns: the index or key, and the fields.
-func (b *tableBuilder) head(keyed bool) {
-	b.table.Columns = append(b.table.Columns, Column{Name: "", Right: !keyed})
-	for i, name := range b.columns.names {
-		b.table.Columns = append(b.table.Columns, Column{Name: name, Right: b.columns.numbers[i]})
-	}
 }
 
 func (b *tableBuilder) elements(rows reflect.Value) {
@@ -215,18 +202,16 @@ func (b *tableBuilder) cell(v reflect.Value, t types.Type) Cell {
 		d.open = strings.Repeat("&", strings.Count(d.open, "&")) + d.open[i:]
 	}
 	c := Cell{Text: d.flat()}
-	if inner.IsValid() && inner.Kind() == reflect.String && d.text == fmt.Sprintf("%q", inner.String()) && plainCell(inner.String()) {
-		c.Text = inner.String()
+	if inner.IsValid() && inner.Kind() == reflect.String {
+		s := inner.String()
+		if d.text == fmt.Sprintf("%q", s) && s != "" && s == strings.TrimSpace(s) && s != "nil" && isText(s, "") { // it looks like itself
+			c.Text = s
+		}
 	}
 	if !b.f.Whole {
 		c.Text = runewidth.Truncate(c.Text, maxCell, elision)
 	}
 	return c
-}
-
-// plainCell says whether a string looks like itself in a table.
-func plainCell(s string) bool {
-	return s != "" && s == strings.TrimSpace(s) && s != "nil" && isText(s, "")
 }
 
 // fit drops columns from the right until the table fits; the index and one field always stay.

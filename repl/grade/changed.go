@@ -101,8 +101,7 @@ func (g *grader) otherKey(path string) bool {
 
 // last is the place of the last cell of a file that is the exercise; -1: none is.
 func last(l *lesson.Lesson, f *mcsfile.File, e *lesson.Exercise) int {
-	code := f.Code()
-	for i, c := range slices.Backward(code) {
+	for i, c := range slices.Backward(f.Code()) {
 		if l.Of(c) == e {
 			return i
 		}

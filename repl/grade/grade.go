@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,13 +115,7 @@ func Grade(ctx context.Context, path string, hands []Hand, o Options) ([]*Report
 		})
 	}
 	all.Wait()
-	var graded []*Report
-	for _, r := range list {
-		if r != nil {
-			graded = append(graded, r)
-		}
-	}
-	return graded, context.Cause(ctx)
+	return slices.DeleteFunc(list, func(r *Report) bool { return r == nil }), context.Cause(ctx)
 }
 
 // A grader grades the files of one lesson.

@@ -15,8 +15,7 @@ import (
 
 // Table is a line for each learner: what each exercise is worth, the points, and remarks.
 func Table(reports []*Report) *display.Table {
-	var head []string
-	head = append(head, "learner")
+	head := []string{"learner"}
 	if len(reports) > 0 {
 		for _, m := range reports[0].Marks {
 			head = append(head, m.Exercise)

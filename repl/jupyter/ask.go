@@ -163,7 +163,11 @@ func history(k *kernel, _ context.Context, m *message) any {
 	switch request.Access {
 	case "range":
 		if request.Session == oneSession || request.Session == 0 {
-			found = k.past.between(request.Start, request.Stop)
+			for _, c := range k.past {
+				if c.n >= request.Start && (request.Stop == nil || c.n < *request.Stop) {
+					found = append(found, c)
+				}
+			}
 		}
 	case "tail":
 		found = k.past
@@ -183,16 +187,6 @@ func history(k *kernel, _ context.Context, m *message) any {
 		}
 	}
 	return map[string]any{"status": "ok", "history": list}
-}
-
-// between are the cells with numbers from start to before stop; nil is no end.
-func (p past) between(start int, stop *int) (found past) {
-	for _, c := range p {
-		if c.n >= start && (stop == nil || c.n < *stop) {
-			found = append(found, c)
-		}
-	}
-	return found
 }
 
 // like are the cells that a pattern of * and ? matches; of equal ones the newest, if each is wanted once.

@@ -48,18 +48,13 @@ func execute(k *kernel, ctx context.Context, m *message) any {
 		return reply
 	}
 	for name, expression := range request.Expressions {
-		reply.Expressions[name] = k.expression(ctx, expression)
+		b, f := k.runner.Value(ctx, expression)
+		reply.Expressions[name] = map[string]any{"status": "ok", "data": b, "metadata": map[string]any{}}
+		if f != nil {
+			reply.Expressions[name] = map[string]any{"status": "error", "ename": f.Name, "evalue": f.Value, "traceback": f.Traceback}
+		}
 	}
 	return reply
-}
-
-// expression is the value of one of a request's expressions.
-func (k *kernel) expression(ctx context.Context, code string) any {
-	b, f := k.runner.Value(ctx, code)
-	if f != nil {
-		return map[string]any{"status": "error", "ename": f.Name, "evalue": f.Value, "traceback": f.Traceback}
-	}
-	return map[string]any{"status": "ok", "data": b, "metadata": map[string]any{}}
 }
 
 // ask asks the client that runs a cell for a line of standard input.

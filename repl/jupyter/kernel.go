@@ -205,11 +205,9 @@ func (k *kernel) answer(ctx context.Context, s *zmtp.Socket, waiting <-chan zmtp
 	if m.header.Type == "shutdown_request" {
 		k.publish("shutdown_reply", m, reply)
 	}
-	s.Send(m.from, k.signer.write(replyTo(m.header.Type), m, reply))
+	s.Send(m.from, k.signer.write(strings.TrimSuffix(m.header.Type, "_request")+"_reply", m, reply))
 	return behind
 }
-
-func replyTo(kind string) string { return strings.TrimSuffix(kind, "_request") + "_reply" }
 
 // abortWait is the time for messages to arrive that a client has sent before it knows that a cell has failed:
 // one that runs all cells sends them at once.

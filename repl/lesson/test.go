@@ -10,7 +10,6 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/script"
-	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
@@ -65,7 +64,7 @@ func (l *Lesson) testSolutions(ctx context.Context, o TestOptions) (problems map
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case e == nil:
-			if r := s.Run(ctx, c.Source); r.Err != nil && !expected(c, r) {
+			if r := s.Run(ctx, c.Source); r.Err != nil && !(c.Checked && script.Match(c.Want, visible.Text(r.Err.Error()))) { // which a lesson may show on purpose
 				problems[nil] = append(problems[nil], fmt.Sprintf("%s: this cell fails where the exercises before it are solved:\n%s", l.File.At(c.Line), indented(r.Err)))
 			}
 		case e.Solution == "":
@@ -80,11 +79,6 @@ func (l *Lesson) testSolutions(ctx context.Context, o TestOptions) (problems map
 		}
 	}
 	return problems, nil
-}
-
-// expected says whether a lesson shows an error on purpose.
-func expected(c *mcsfile.Cell, r session.Result) bool {
-	return c.Checked && script.Match(c.Want, visible.Text(r.Err.Error()))
 }
 
 // testWrong tries a wrong answer, and says what is wrong with how it is refused.

@@ -157,7 +157,7 @@ func (t *Tutor) Run(ctx context.Context, text string) session.Result {
 		return r
 	}
 	forgot := t.forget(text)
-	if !r.Out && !onlyCommands(text) {
+	if !r.Out && slices.ContainsFunc(cell.Split(text), func(p cell.Piece) bool { return p.Kind != cell.Command }) { // it has Go
 		t.insert(text)
 		forgot = true
 	}
@@ -310,11 +310,6 @@ func (e *Exercise) asks() (names []string) {
 		}
 	}
 	return names
-}
-
-// onlyCommands says whether a cell has no Go.
-func onlyCommands(text string) bool {
-	return !slices.ContainsFunc(cell.Split(text), func(p cell.Piece) bool { return p.Kind != cell.Command })
 }
 
 // insert keeps a cell of the learner's own before the next step: answers may need what it declares. One that

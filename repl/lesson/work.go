@@ -55,14 +55,13 @@ type attempt struct {
 // openWork opens the folder of a learner's copies, and locks it.
 func openWork(dir string) (*work, error) {
 	w := &work{dir: filepath.Join(dir, WorkDir), progress: progress{Version: progressVersion, Lessons: map[string]*state{}}}
-	if err := os.MkdirAll(w.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("your work is kept in %s, which cannot be written (%w): copy the lessons to a folder of yours", visible.Line(w.dir), err)
+	err := os.MkdirAll(w.dir, 0o755)
+	if err == nil {
+		w.lock, err = durable.TryLock(filepath.Join(w.dir, ".lock"))
 	}
-	var err error
-	if w.lock, err = durable.TryLock(filepath.Join(w.dir, ".lock")); err != nil {
-		if held := new(durable.HeldError); errors.As(err, &held) {
-			return nil, fmt.Errorf("%s: another mcs learn works here (%s): go on there, or end it", visible.Line(dir), held.Holder)
-		}
+	if held := new(durable.HeldError); errors.As(err, &held) {
+		return nil, fmt.Errorf("%s: another mcs learn works here (%s): go on there, or end it", visible.Line(dir), held.Holder)
+	} else if err != nil {
 		return nil, fmt.Errorf("your work is kept in %s, which cannot be written (%w): copy the lessons to a folder of yours", visible.Line(w.dir), err)
 	}
 	if err := w.read(); err != nil {
@@ -119,7 +118,10 @@ func (w *work) path(l *Lesson) string { return filepath.Join(w.dir, l.Name+fileE
 // since is changed in it; answers stay.
 func (w *work) copyOf(l *Lesson) ([]mcsfile.Cell, error) {
 	s := w.of(l)
-	sums := sumsOf(l.File.Cells)
+	var sums []string
+	for i := range l.File.Cells {
+		sums = append(sums, sum(&l.File.Cells[i]))
+	}
 	old, err := mcsfile.Read(w.path(l), w.path(l))
 	switch {
 	case err == nil && slices.Equal(sums, s.Given) && hasAll(l, old):
@@ -195,13 +197,6 @@ func merged(l *Lesson, old []mcsfile.Cell, given []string) (cells []mcsfile.Cell
 func sum(c *mcsfile.Cell) string {
 	s := sha256.Sum256([]byte(c.Title + "\x00" + c.Source))
 	return hex.EncodeToString(s[:6])
-}
-
-func sumsOf(cells []mcsfile.Cell) (list []string) {
-	for i := range cells {
-		list = append(list, sum(&cells[i]))
-	}
-	return list
 }
 
 // write writes the learner's copy of a lesson.

@@ -225,12 +225,14 @@ func (b *building) replace(path, dir string) error {
 
 // copyMain copies this program's own package, has it import the tables, and makes patterns of modules.
 func (b *building) copyMain(ctx context.Context) error {
-	out, err := b.goOutput(ctx, "list", "-m", "-f", "{{.Path}}\t{{.Dir}}", "all")
+	list := b.command(ctx, "list", "-m", "-f", "{{.Path}}\t{{.Dir}}", "all")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
 	if err != nil {
-		return err
+		return fmt.Errorf("go list: %w", err)
 	}
 	dirs := map[string]string{}
-	for line := range strings.Lines(out) {
+	for line := range strings.Lines(string(out)) {
 		path, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		dirs[path] = dir
 	}
@@ -267,16 +269,6 @@ func (b *building) goCommand(ctx context.Context, what string, args ...string) e
 		return fmt.Errorf("go %s: %w", args[0], err)
 	}
 	return nil
-}
-
-func (b *building) goOutput(ctx context.Context, args ...string) (string, error) {
-	cmd := b.command(ctx, args...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w", args[0], err)
-	}
-	return string(out), nil
 }
 
 func (b *building) command(ctx context.Context, args ...string) *exec.Cmd {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,7 @@ folder of Hugging Face, whose weights are numbers: codes become f16.`,
 			"  mcs convert Qwen2.5-0.5B-Instruct model.gguf",
 		Args: exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if isModel(args[0]) {
+			if stat, err := os.Stat(args[0]); isGGUF(args[0]) || isRepository(args[0]) || err == nil && stat.IsDir() {
 				return rewrite(cmd, args[0], args[1], force, func(_ context.Context, m *llm.Model) error { return writeModel(args[1], m) })
 			}
 			f, err := readFile(args[0])
@@ -60,12 +59,4 @@ folder of Hugging Face, whose weights are numbers: codes become f16.`,
 func isCells(name string) bool {
 	ext := filepath.Ext(name)
 	return ext == ".mcs" || ext == notebook.Extension
-}
-
-// checkReport refuses the name of a report that cannot be written, before anything runs.
-func checkReport(name string) error {
-	if name == "" || slices.Contains([]string{".html", ".md", notebook.Extension}, filepath.Ext(name)) {
-		return nil
-	}
-	return fmt.Errorf("run: -o: got %s, want a name that ends in .html, .md or %s", name, notebook.Extension)
 }

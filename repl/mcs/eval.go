@@ -108,12 +108,12 @@ func (o *evalOptions) run(cmd *cobra.Command, name string, files []string) error
 	shown, bar := progressing(ctx)
 	defer bar.Finish()
 	for _, t := range tasks {
-		r, err := t.run(&evaluator{shown, m, o.window})
+		metrics, err := t.kind.measure(&evaluator{shown, m, o.window}, t.rows)
 		bar.Finish()
 		if err != nil {
 			return gaveUp(ctx, fmt.Errorf("eval: %s: task %s: %w", o.tasks, t.name, err), exitFailed)
 		}
-		r.print(o.json)
+		(&taskResult{t.name, len(t.rows), metrics}).print(o.json)
 	}
 	return nil
 }

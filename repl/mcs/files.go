@@ -143,7 +143,9 @@ func runParsed(ctx context.Context, f *mcsfile.File, o jobOptions, cells *togeth
 			if f.Name != standardInput && !ranks.Started() { // whose input says that it is to go on
 				o.Stdin = os.Stdin
 			}
-			page.listen(&o)
+			if page.name != "" {
+				page.Listen(&o)
+			}
 			s, err := openSession(o)
 			if err == nil && cells != nil {
 				s.Join(cells)
@@ -324,3 +326,33 @@ func updateFile(f *mcsfile.File, path string, report *script.Report) error {
 }
 
 func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
+
+// runProgram is `mcs run` for Go files; the arguments behind them are the program's.
+func runProgram(ctx context.Context, args []string) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	var files []session.ProgramFile
+	for len(args) > 0 && filepath.Ext(args[0]) == ".go" {
+		text, err := regular.Text(args[0], regular.MaxSource)
+		if err != nil {
+			return err
+		}
+		files = append(files, session.ProgramFile{Name: args[0], Source: text})
+		args = args[1:]
+	}
+	os.Args = append([]string{files[0].Name[:len(files[0].Name)-len(".go")]}, args...)
+	status, err := session.RunProgram(ctx, files, session.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+	switch {
+	case errors.Is(err, session.ErrInterrupted):
+		if code, ok := stoppedBy(ctx); ok {
+			return code
+		}
+		return exitCode(exitInterrupted)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, visible.Text(err.Error()))
+		return exitCode(exitFailed)
+	case status != 0:
+		return exitCode(status)
+	}
+	return nil
+}

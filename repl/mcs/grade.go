@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,8 +98,11 @@ func (o *gradeOptions) run(cmd *cobra.Command, dir string) (err error) {
 	o.Done = func(r *grade.Report) {
 		done++
 		progress.Update("grading", int64(done), int64(len(hands)), visible.Line(r.Learner), time.Since(start))
-		if o.Pages {
-			failed = cmp.Or(failed, o.page(r))
+		if !o.Pages {
+			return
+		}
+		if err := durable.WriteFile(filepath.Join(o.pages, r.Learner+".html"), durable.Text(r.Page())); err != nil && failed == nil {
+			failed = fmt.Errorf("grade: --pages: %w", err)
 		}
 	}
 	reports, err := grade.Grade(ctx, o.lesson, hands, o.Options)
@@ -137,15 +139,6 @@ func (o *gradeOptions) command(cmd *cobra.Command) (func() *exec.Cmd, error) {
 		args = append(args, fmt.Sprintf("--threads=%d", max(1, runtime.NumCPU()/o.Jobs)))
 	}
 	return func() *exec.Cmd { return exec.CommandContext(context.Background(), program, args...) }, nil
-}
-
-// page writes a learner's page, and lets go of what it is made of.
-func (o *gradeOptions) page(r *grade.Report) error {
-	err := durable.WriteFile(filepath.Join(o.pages, r.Learner+".html"), durable.Text(r.Page()))
-	if err != nil {
-		return fmt.Errorf("grade: --pages: %w", err)
-	}
-	return nil
 }
 
 // write writes the files of results.

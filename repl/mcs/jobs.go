@@ -77,7 +77,11 @@ func (o *jobOptions) jobs(command string, cmd *cobra.Command, names []string) (l
 	})
 	for _, name := range names {
 		if len(all) > 1 { // a wrong name is one mistake, not one of each combination
-			if err := checkParams(name, all[0]); err != nil {
+			f, err := readFile(name)
+			if err == nil {
+				_, err = f.ParseParams(all[0])
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -86,14 +90,6 @@ func (o *jobOptions) jobs(command string, cmd *cobra.Command, names []string) (l
 		}
 	}
 	return list, nil
-}
-
-func checkParams(name string, params []string) error {
-	f, err := readFile(name)
-	if err == nil {
-		_, err = f.ParseParams(params)
-	}
-	return err
 }
 
 // run runs the jobs, prints what each has printed, in order, and then a table of the combinations.

@@ -102,7 +102,10 @@ func (j *job) suite() junitSuite {
 	}
 	for _, c := range j.cells {
 		s.Tests++
-		one := junitCase{Class: s.Name, Name: c.name(), Seconds: seconds(c.Seconds)}
+		one := junitCase{Class: s.Name, Name: fmt.Sprintf("cell %d: %s", c.N, c.Title), Seconds: seconds(c.Seconds)}
+		if c.Title == "" {
+			one.Name = fmt.Sprintf("cell %d, line %d", c.N, c.Line)
+		}
 		place := fmt.Sprintf("%s:%d: cell %d", j.name, c.Line, c.N)
 		switch {
 		case c.Error != "":
@@ -125,11 +128,4 @@ func (j *job) suite() junitSuite {
 	}
 	s.Seconds = seconds(j.took.Seconds())
 	return s
-}
-
-func (c cellRecord) name() string {
-	if c.Title == "" {
-		return fmt.Sprintf("cell %d, line %d", c.N, c.Line)
-	}
-	return fmt.Sprintf("cell %d: %s", c.N, c.Title)
 }

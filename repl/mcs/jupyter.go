@@ -132,18 +132,14 @@ func jupyterRun() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("jupyter run: %w", err)
 			}
-			if err := jupyter.Run(cmd.Context(), c, kernelOptions()); err != nil {
+			var s *session.Session
+			o := jupyter.Options{Options: runnerOptions(&s, "", nil), Version: version, Banner: banner(), Log: os.Stderr}
+			if err := jupyter.Run(cmd.Context(), c, o); err != nil {
 				return fmt.Errorf("jupyter run: %w", err)
 			}
 			return nil
 		},
 	}
-}
-
-// kernelOptions are those of a kernel with the magics.
-func kernelOptions() jupyter.Options {
-	var s *session.Session
-	return jupyter.Options{Options: runnerOptions(&s, "", nil), Version: version, Banner: banner(), Log: os.Stderr}
 }
 
 // runnerOptions are those of a page's session with the magics, which is then in s. Its cells import from the

@@ -21,6 +21,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/repl/notebook"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 	"github.com/mcs-notebook/mcs/repl/term"
 )
@@ -44,11 +45,7 @@ func run(args []string) int {
 	root := rootCommand()
 	root.SetArgs(dashes(root, args))
 	err := root.ExecuteContext(context.Background())
-	var code exitCode
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &code):
+	if code, ok := errors.AsType[exitCode](err); ok || err == nil {
 		return int(code)
 	}
 	fmt.Fprintln(os.Stderr, "mcs:", visible.Text(err.Error()))
@@ -181,8 +178,8 @@ differs from it, after "rank 1: ". A cell that fails on one of them ends all.`,
 				}
 				return runProgram(cmd.Context(), args)
 			}
-			if err := checkReport(o.output); err != nil {
-				return err
+			if o.output != "" && !slices.Contains([]string{".html", ".md", notebook.Extension}, filepath.Ext(o.output)) { // before anything runs
+				return fmt.Errorf("run: -o: got %s, want a name that ends in .html, .md or %s", o.output, notebook.Extension)
 			}
 			return runAll(cmd, args[0], o)
 		},

@@ -16,10 +16,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
 	"github.com/mcs-notebook/mcs/engine/lora"
-	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/quant"
-	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
 )
@@ -177,10 +175,4 @@ func writeModel(path string, m *llm.Model) error {
 		return err
 	}
 	return llm.Save(path, m)
-}
-
-// weightsOf is the size of a model's weights in memory.
-func weightsOf(m *llm.Model) string {
-	_, bytes := nn.Size(m)
-	return units.Bytes(int64(bytes))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/llm"
+	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -119,16 +119,10 @@ func rewrite(cmd *cobra.Command, from, to string, force bool, write func(ctx con
 	if err != nil {
 		return gaveUp(ctx, err, exitUsage)
 	}
-	before := weightsOf(m)
+	_, before := nn.Size(m)
 	if err := write(ctx, m); err != nil {
 		return gaveUp(ctx, err, exitFailed)
 	}
-	fmt.Printf("%s: %s, from weights of %s\n", visible.Line(to), units.Bytes(regular.Size(to)), before)
+	fmt.Printf("%s: %s, from weights of %s\n", visible.Line(to), units.Bytes(regular.Size(to)), units.Bytes(int64(before)))
 	return nil
-}
-
-// isModel says whether `mcs convert` converts a model: a folder, a GGUF file or a repository of the hub.
-func isModel(name string) bool {
-	stat, err := os.Stat(name)
-	return isGGUF(name) || isRepository(name) || err == nil && stat.IsDir()
 }

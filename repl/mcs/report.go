@@ -8,7 +8,6 @@ import (
 	"github.com/mcs-notebook/mcs/repl/notebook"
 	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
-	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 // A report takes what the cells of a file put out, for a page or a notebook. The zero value takes nothing.
@@ -16,13 +15,6 @@ type report struct {
 	name string // of the file to write
 	notebook.Recorder
 	cells map[*mcsfile.Cell]notebook.Ran
-}
-
-// listen has the report take what a session prints and shows.
-func (r *report) listen(o *session.Options) {
-	if r.name != "" {
-		r.Listen(o)
-	}
 }
 
 // done takes the values of a cell that has ended.

@@ -80,8 +80,7 @@ func endBy(s os.Signal) {
 
 // stoppedBy returns the exit code for a run that a signal has stopped.
 func stoppedBy(ctx context.Context) (code exitCode, ok bool) {
-	var s stopSignal
-	ok = errors.As(context.Cause(ctx), &s)
+	s, ok := errors.AsType[stopSignal](context.Cause(ctx))
 	if ok {
 		code = exitCode(s.exitCode())
 	}

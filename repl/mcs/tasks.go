@@ -140,12 +140,6 @@ func readTasks(path string) (list []*task, err error) {
 	return list, nil
 }
 
-// run asks the rows.
-func (t *task) run(e *evaluator) (*taskResult, error) {
-	metrics, err := t.kind.measure(e, t.rows)
-	return &taskResult{t.name, len(t.rows), metrics}, err
-}
-
 // A taskResult is what `mcs eval` says of a task.
 type taskResult struct {
 	Task    string       `json:"task"`

@@ -39,7 +39,7 @@ func (o *testOptions) selected(names []string) (list []string, err error) {
 	for _, name := range names {
 		if name != "-" && o.only != "" {
 			f, err := readFile(name)
-			if only := o.selection(f); err == nil && only != nil && !anyCell(f, only) {
+			if only := o.selection(f); err == nil && only != nil && !slices.ContainsFunc(f.Code(), only) {
 				continue
 			}
 		}
@@ -49,10 +49,6 @@ func (o *testOptions) selected(names []string) (list []string, err error) {
 		return nil, fmt.Errorf("test: -run %s: no file has this in its name, and no cell in its title", o.only)
 	}
 	return list, nil
-}
-
-func anyCell(f *mcsfile.File, is func(*mcsfile.Cell) bool) bool {
-	return slices.ContainsFunc(f.Code(), is)
 }
 
 // testAll is `mcs test`. Several files are tested by a process for each of them, because some faults end a

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/cell"
@@ -147,10 +148,7 @@ func (nb *Notebook) Format() []byte {
 }
 
 func (c *Cell) fields() map[string]any {
-	fields := map[string]any{}
-	for name, v := range c.rest {
-		fields[name] = v
-	}
+	fields := maps.Clone(orEmpty(c.rest))
 	fields["cell_type"], fields["id"], fields["metadata"], fields["source"] = c.Kind, c.ID, orEmpty(c.Metadata), lined(c.Source)
 	if c.Kind == "code" {
 		fields["outputs"], fields["execution_count"] = []Output{}, c.Count

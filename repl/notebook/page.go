@@ -94,13 +94,7 @@ func (c *Cell) Prose() string {
 // is as it was: a page that does more than show it takes out what it does not know.
 func (o Output) HTML() string {
 	data, _ := o["data"].(map[string]any)
-	text := func(kind string) string {
-		s, err := joined(data[kind])
-		if err != nil {
-			return ""
-		}
-		return s
-	}
+	text := func(kind string) string { s, _ := joined(data[kind]); return s }
 	image := func(kind, encoded string) string {
 		return fmt.Sprintf(`<img src="data:%s;base64,%s" alt="%s">`, kind, html.EscapeString(encoded), html.EscapeString(cell.Line(text(display.PlainText), 1)))
 	}

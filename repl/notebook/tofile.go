@@ -165,10 +165,7 @@ func outputText(o Output) string {
 	case o["name"] == "stdout":
 		v = o["text"]
 	}
-	text, err := joined(v)
-	if err != nil {
-		return ""
-	}
+	text, _ := joined(v) // "" if it is none
 	return text
 }
 

@@ -83,15 +83,8 @@ func matcher(line string, m []int) (token, bool) {
 		return line[m[2*i]:m[2*i+1]]
 	}
 	tok := token{text: group(0)}
-	switch tok.text {
-	case "[..]":
-		tok.kind = anyText
-		return tok, true
-	case "[time]":
-		tok.kind = duration
-		return tok, true
-	case "[number]":
-		tok.kind = number
+	if kind, plain := map[string]tokenKind{"[..]": anyText, "[time]": duration, "[number]": number}[tok.text]; plain {
+		tok.kind = kind
 		return tok, true
 	}
 	var err1, err2 error
@@ -132,8 +125,12 @@ func (p *pattern) regexp(word func(token) string) *regexp.Regexp {
 		switch t.kind {
 		case literal:
 			b.WriteString("(" + word(t) + ")")
-		case blank:
-			b.WriteString(p.blanks(i))
+		case blank: // none are needed before the line, or before a last [..] that matches nothing
+			run := `(\s+)`
+			if i == 0 || i+2 == len(p.tokens) && p.tokens[i+1].kind == anyText {
+				run = `(\s*)`
+			}
+			b.WriteString(run)
 		case anyText:
 			b.WriteString(`(.*?)`)
 		case duration:
@@ -146,16 +143,6 @@ func (p *pattern) regexp(word func(token) string) *regexp.Regexp {
 	}
 	b.WriteString(`\s*$`)
 	return regexp.MustCompile(b.String())
-}
-
-// blanks returns the expression for the run of blanks at token i: none are needed before the line, or
-// before a last [..] that matches nothing.
-func (p *pattern) blanks(i int) string {
-	beforeLast := i+2 == len(p.tokens) && p.tokens[i+1].kind == anyText
-	if i == 0 || beforeLast {
-		return `(\s*)`
-	}
-	return `(\s+)`
 }
 
 // countedName matches launches, launch and Launches.

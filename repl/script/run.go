@@ -145,11 +145,11 @@ func (o Options) judge(ctx context.Context, report *Report, outcome *Outcome, er
 			report.outputs[cell] = text
 		}
 	}
-	if code, ok := exitCode(err); ok {
-		report.Exit = code
+	if exit, ok := errors.AsType[stdlib.ExitRequest](err); ok { // os.Exit or log.Fatal
+		report.Exit = exit.Code
 		note(output.String())
-		if code != 0 {
-			outcome.Err = fmt.Errorf("the cell ended the run with exit status %d", code)
+		if exit.Code != 0 {
+			outcome.Err = fmt.Errorf("the cell ended the run with exit status %d", exit.Code)
 		}
 		return false
 	}
@@ -219,13 +219,6 @@ func freshLine(w io.Writer, output *bytes.Buffer) {
 	if n := output.Len(); n > 0 && output.Bytes()[n-1] != '\n' {
 		fmt.Fprintln(w)
 	}
-}
-
-// exitCode says whether a cell ended with os.Exit or log.Fatal.
-func exitCode(err error) (int, bool) {
-	var exit stdlib.ExitRequest
-	ok := errors.As(err, &exit)
-	return exit.Code, ok
 }
 
 // Where names the place of a cell in its file.

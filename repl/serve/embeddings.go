@@ -81,18 +81,13 @@ func (s *server) embeddings(w http.ResponseWriter, r *http.Request) error {
 		row := all[i*width : (i+1)*width]
 		data[i] = object{"object": "embedding", "index": i, "embedding": row}
 		if q.Format == "base64" {
-			data[i]["embedding"] = packed(row)
+			var b []byte // little-endian f32
+			for _, x := range row {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+			}
+			data[i]["embedding"] = base64.StdEncoding.EncodeToString(b)
 		}
 	}
 	send(w, http.StatusOK, object{"object": "list", "model": q.Model, "data": data, "usage": object{"prompt_tokens": used, "total_tokens": used}})
 	return nil
-}
-
-// packed are numbers as base64 of their little-endian f32.
-func packed(row []float32) string {
-	var b []byte
-	for _, x := range row {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return base64.StdEncoding.EncodeToString(b)
 }

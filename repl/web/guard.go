@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"net/http"
@@ -51,7 +52,7 @@ func (g *guard) protect(next http.Handler) http.Handler {
 		case !g.known(r):
 			http.Error(w, "open the address that mcs web has printed: its token lets you in", http.StatusUnauthorized)
 		default:
-			next.ServeHTTP(w, r.WithContext(withNonce(r.Context(), nonce)))
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), nonceKey{}, nonce)))
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -43,19 +42,7 @@ func (s *server) routes() []route {
 	}
 }
 
-func (s *server) mux() http.Handler {
-	m := http.NewServeMux()
-	for _, r := range s.routes() {
-		m.HandleFunc(r.pattern, r.answer)
-	}
-	return m
-}
-
 type nonceKey struct{}
-
-func withNonce(ctx context.Context, nonce string) context.Context {
-	return context.WithValue(ctx, nonceKey{}, nonce)
-}
 
 var pageTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.ParseFS(assets, "assets/page.html", "assets/talk.html"))

@@ -205,7 +205,10 @@ func (s *server) runOne(ctx context.Context, j job) {
 	if c != nil {
 		s.book.at(j.cell).took = units.Duration(time.Since(start).Round(time.Millisecond))
 		s.state(j.cell, "")
-		s.unsaved()
+		if filepath.Ext(s.book.path) == notebook.Extension { // which has outputs
+			s.book.changes++
+			s.send(event{Kind: "unsaved"})
+		}
 		s.payload(j.cell, o.Payload)
 	}
 	if s.running = ""; o.Failure != nil {
@@ -276,14 +279,6 @@ func (s *server) clear(id string) {
 	c := s.book.at(id)
 	c.outputs, c.ran = nil, true
 	s.send(event{Kind: "clear", Cell: id})
-}
-
-// unsaved notes that outputs have changed, which a notebook's file has.
-func (s *server) unsaved() {
-	if filepath.Ext(s.book.path) == notebook.Extension {
-		s.book.changes++
-		s.send(event{Kind: "unsaved"})
-	}
 }
 
 // message takes what a cell puts out.

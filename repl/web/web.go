@@ -8,9 +8,8 @@
 // router, under the same guard, and browsers connect it again by themselves.
 //
 // Reading order: web.go, guard.go (who may ask), routes.go (what can be asked), book.go (the notebook and its
-// file), running.go (cells and what they put out), events.go, talk.go
-// (the notebook presented). The page is written by hand in assets; its
-// editor is bundled by assets/build.
+// file), running.go (cells and what they put out), events.go, talk.go (the notebook presented). The page is
+// written by hand in assets; its editor is bundled by assets/build.
 package web
 
 import (
@@ -137,7 +136,11 @@ func newServer(o Options, b *book, port int) *server {
 }
 
 func (s *server) serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{Handler: s.guard.protect(s.mux())}
+	mux := http.NewServeMux()
+	for _, r := range s.routes() {
+		mux.HandleFunc(r.pattern, r.answer)
+	}
+	h := &http.Server{Handler: s.guard.protect(mux)}
 	ended, err := local.Serve(ctx, l, h, s.runCells)
 	s.mu.Lock()
 	_, _ = s.book.keep() // again below, with the outputs; a signal may leave no time for them

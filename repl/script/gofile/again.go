@@ -83,7 +83,7 @@ func (p *program) indirect(name string, places []int) bool {
 		list[k] = d
 	}
 	current := name + "Now"
-	for p.mentions(current) {
+	for slices.ContainsFunc(p.units, func(u unit) bool { return strings.Contains(u.text, current) }) {
 		current += "2"
 	}
 	p.globals[current] = "func" + list[0].types
@@ -97,10 +97,6 @@ func (p *program) indirect(name string, places []int) bool {
 	text := fmt.Sprintf("func %s%s { %s%s(%s) }", name, list[0].named, result, current, list[0].arguments)
 	p.units = append(p.units, unit{kind: cell.Declaration, text: text, name: name})
 	return true
-}
-
-func (p *program) mentions(name string) bool {
-	return slices.ContainsFunc(p.units, func(u unit) bool { return strings.Contains(u.text, name) })
 }
 
 // declared is the declaration of a function in pieces.
@@ -171,8 +167,9 @@ func endDeferred(units []unit) ([]unit, error) {
 		if deferred < 0 && defers(u.text) {
 			deferred = i
 		}
+		scopes := []token.Token{token.IF, token.FOR, token.SWITCH, token.SELECT} // of statements that have one of their own
 		declares = declares || slices.ContainsFunc(tokens, func(t cell.Token) bool {
-			return t.Depth == 0 && (t.Tok == token.DEFINE && !isControl(tokens[0].Tok) || t.Tok == token.VAR)
+			return t.Depth == 0 && (t.Tok == token.DEFINE && !slices.Contains(scopes, tokens[0].Tok) || t.Tok == token.VAR)
 		})
 	}
 	if deferred < 0 {
@@ -211,9 +208,4 @@ func defers(text string) (found bool) {
 		return !found && !closure
 	})
 	return found
-}
-
-// isControl says whether a statement that begins so has a scope of its own.
-func isControl(t token.Token) bool {
-	return t == token.IF || t == token.FOR || t == token.SWITCH || t == token.SELECT
 }

@@ -20,16 +20,12 @@ func (p *program) fixes() (edits []edit, changed bool) {
 	if p.addMissing() {
 		return nil, true
 	}
-	if edits := p.checkErrors(); len(edits) > 0 {
-		return edits, false
+	for _, answer := range []func() []edit{p.checkErrors, p.redeclared, p.showValues, p.useUnused} {
+		if edits = answer(); len(edits) > 0 {
+			break
+		}
 	}
-	if edits := p.redeclared(); len(edits) > 0 {
-		return edits, false
-	}
-	if edits := p.showValues(); len(edits) > 0 {
-		return edits, false
-	}
-	return p.useUnused(), false
+	return edits, false
 }
 
 // addMissing answers undefined names: packages are imported, ctx is declared, variables of main that

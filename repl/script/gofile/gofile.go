@@ -88,8 +88,9 @@ func ProgramWith(cells []string, im types.Importer) (string, error) {
 			edits, changed = p.fixes()
 		}
 		if len(edits) == 0 && !changed {
-			if len(p.problems) > 0 {
-				return "", p.refuse(p.problems[0])
+			if len(p.problems) > 0 { // a complaint that no edit answers
+				source := strings.Split(p.text, "\n")[p.fset.Position(p.problems[0].Pos).Line-1]
+				return "", fmt.Errorf("the session cannot be written as one Go program: %s, at `%s`", p.problems[0].Msg, strings.TrimSpace(source))
 			}
 			src, err := format.Source([]byte(p.text))
 			return string(src), err
@@ -218,13 +219,6 @@ func (p *program) writeCalls() (edits []edit, err error) {
 		edits = append(edits, edit{p.offset(e.From), p.offset(e.To), e.Text})
 	}
 	return edits, err
-}
-
-// refuse explains a complaint that no edit answers.
-func (p *program) refuse(problem types.Error) error {
-	line := p.fset.Position(problem.Pos).Line
-	source := strings.Split(p.text, "\n")[line-1]
-	return fmt.Errorf("the session cannot be written as one Go program: %s, at `%s`", problem.Msg, strings.TrimSpace(source))
 }
 
 // An edit replaces text[from:to] of the assembled program.

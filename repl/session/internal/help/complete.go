@@ -99,7 +99,11 @@ func (c *candidates) find() {
 			return
 		}
 	case *ast.BranchStmt:
-		c.labels()
+		for _, n := range c.path {
+			if l, ok := n.(*ast.LabeledStmt); ok {
+				c.add(Completion{Text: l.Label.Name, Kind: "label"}, nil, localGroup)
+			}
+		}
 		return
 	case *ast.FuncDecl, *ast.LabeledStmt:
 		return // the cursor is in a new name
@@ -225,7 +229,13 @@ func (c *candidates) sorted() []Completion {
 // members completes the name after a dot.
 func (c *candidates) members(x ast.Expr) {
 	if name, ok := c.place.object(x).(*types.PkgName); ok {
-		c.exported(name.Imported())
+		pkg := name.Imported()
+		for _, name := range pkg.Scope().Names() {
+			if o := pkg.Scope().Lookup(name); o.Exported() {
+				about := func() (string, string) { return detail(o), firstSentence(c.h.Doc(pkg.Path(), name)) }
+				c.addWith(Completion{Text: name, Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
+			}
+		}
 		return
 	}
 	tv := c.Info.Types[x]
@@ -244,16 +254,6 @@ func (c *candidates) members(x ast.Expr) {
 	for _, o := range list {
 		about := func() (string, string) { return detail(o), c.h.memberDoc(c.st, tv.Type, o) }
 		c.addWith(Completion{Text: o.Name(), Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
-	}
-}
-
-// exported completes the name of a package's exported object.
-func (c *candidates) exported(pkg *types.Package) {
-	for _, name := range pkg.Scope().Names() {
-		if o := pkg.Scope().Lookup(name); o.Exported() {
-			about := func() (string, string) { return detail(o), firstSentence(c.h.Doc(pkg.Path(), name)) }
-			c.addWith(Completion{Text: name, Kind: kindOfObject(o)}, about, o.Type(), ownGroup)
-		}
 	}
 }
 
@@ -289,13 +289,4 @@ func keysAfter(src string) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// labels completes a label after break, continue and goto.
-func (c *candidates) labels() {
-	for _, n := range c.path {
-		if l, ok := n.(*ast.LabeledStmt); ok {
-			c.add(Completion{Text: l.Label.Name, Kind: "label"}, nil, localGroup)
-		}
-	}
 }

@@ -67,7 +67,11 @@ func (h *Helper) Inspect(expr string) (Info, error) {
 			return h.inspectPackage(path)
 		}
 		if o := types.Universe.Lookup(x.Name); o != nil {
-			return h.inspectPredeclared(o), nil
+			info := Info{Name: o.Name(), Kind: kindOfObject(o), Type: detail(o), Doc: "predeclared"}
+			if b, ok := Language()[o.Name()]; ok {
+				info.Type, info.Doc = "func"+info.Type, b.Doc
+			}
+			return info, nil
 		}
 	case *ast.SelectorExpr:
 		if id, ok := x.X.(*ast.Ident); ok && st.Lookup(id.Name) == nil {
@@ -101,15 +105,6 @@ func undefined(name, hint string) error {
 		name += "; " + hint
 	}
 	return errors.New("inspect: undefined: " + name)
-}
-
-func (h *Helper) inspectPredeclared(o types.Object) Info {
-	info := Info{Name: o.Name(), Kind: kindOfObject(o), Type: detail(o), Doc: "predeclared"}
-	if b, ok := Language()[o.Name()]; ok {
-		info.Type = "func" + info.Type
-		info.Doc = b.Doc
-	}
-	return info
 }
 
 func (h *Helper) packagePath(st *world.Stage, name string) string {

@@ -303,7 +303,7 @@ func pathTo(file *ast.File, at token.Pos) (path []ast.Node) {
 			return false
 		}
 		// If two neighbours touch at the position, the later one counts.
-		for len(path) > 0 && !encloses(path[len(path)-1], n) {
+		for len(path) > 0 && (n.Pos() < path[len(path)-1].Pos() || n.End() > path[len(path)-1].End()) {
 			path = path[:len(path)-1]
 		}
 		path = append(path, n)
@@ -311,5 +311,3 @@ func pathTo(file *ast.File, at token.Pos) (path []ast.Node) {
 	})
 	return path
 }
-
-func encloses(outer, n ast.Node) bool { return outer.Pos() <= n.Pos() && n.End() <= outer.End() }

@@ -175,15 +175,12 @@ func LeftOut(line, name, goText string) (list []string, alone bool) {
 			if a.key == "" && places < 0 || a.key != "" && !known {
 				list = append(list, a.typed)
 			}
-			alone = alone && a.op == "name" && a.key == "" && wordIn(goText, a.text)
+			alone = alone && a.op == "name" && a.key == "" && regexp.MustCompile(`\b`+a.text+`\b`).MatchString(goText)
 		}
 	})
 	first := b.kids[0]
 	return list, len(b.kids) == 1 && (alone || first.op == "." && elsewhere.Fold(first.text) == elsewhere.Fold(name))
 }
-
-// wordIn says whether a name stands in a text.
-func wordIn(text, name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
 
 // literals returns the arguments of a call, which may be nil, that values of a line may replace.
 func literals(call *ast.CallExpr) (list []int) {
