@@ -242,9 +242,7 @@ func (c Config) first() int {
 func (c Config) withDefaults() Config {
 	c.Family = cmp.Or(c.Family, "bert")
 	c.Hidden = cmp.Or(c.Hidden, 4*c.Width)
-	if c.Positions == 0 {
-		c.Positions = 512 + c.first()
-	}
+	c.Positions = cmp.Or(c.Positions, 512+c.first())
 	if c.Types == 0 && families()[c.Family].types {
 		c.Types = 2
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -37,21 +38,12 @@ func (m *Model) EncodeAs(ctx context.Context, prompt string, texts ...string) (t
 	if !ok && prompt != "" {
 		return tensor.Tensor{}, fmt.Errorf("encode: the model has no prompt %q, only %q: set it in Prompts", prompt, slices.Sorted(maps.Keys(m.Prompts)))
 	}
-	if len(texts) == 0 {
-		return tensor.Tensor{}, errors.New("encode: got no texts")
-	}
-	list := make([][]int, len(texts))
-	for i, text := range texts {
-		if ctx.Err() != nil {
-			return tensor.Tensor{}, context.Cause(ctx)
-		}
-		var err error
-		if list[i], err = m.tokens(start + text); err != nil {
-			return tensor.Tensor{}, err
-		}
+	list, err := m.tokensOf(ctx, start, texts)
+	if err != nil {
+		return tensor.Tensor{}, err
 	}
 	var all tensor.Tensor
-	err := access.Try(device.On(ctx, nn.Device(m)), func() error {
+	err = access.Try(device.On(ctx, nn.Device(m)), func() error {
 		all = m.encode(ctx, list)
 		return nil
 	})
@@ -64,19 +56,32 @@ func (m *Model) EncodeAs(ctx context.Context, prompt string, texts ...string) (t
 // Tokens returns the tokens of texts, i64 [texts T], where T is the length of the longest. Where a text has
 // ended the token is −1. Texts that are longer than the model takes are cut.
 func (m *Model) Tokens(texts ...string) (tensor.Tensor, error) {
-	list := make([][]int, len(texts))
-	longest := 1
-	for i, text := range texts {
-		var err error
-		if list[i], err = m.tokens(text); err != nil {
-			return tensor.Tensor{}, err
-		}
-		longest = max(longest, len(list[i]))
+	list, err := m.tokensOf(context.Background(), "", texts)
+	if err != nil {
+		return tensor.Tensor{}, err
 	}
-	if len(texts) == 0 {
-		return tensor.Tensor{}, errors.New("encode: got no texts")
+	longest := 1
+	for _, ids := range list {
+		longest = max(longest, len(ids))
 	}
 	return rows(list, len(texts), longest).To(nn.Device(m)), nil
+}
+
+// tokensOf cuts texts into tokens, each behind a prompt.
+func (m *Model) tokensOf(ctx context.Context, prompt string, texts []string) (list [][]int, err error) {
+	if len(texts) == 0 {
+		return nil, errors.New("encode: got no texts")
+	}
+	list = make([][]int, len(texts))
+	for i, text := range texts {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if list[i], err = m.tokens(prompt + text); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // tokens cuts a text into tokens.
@@ -152,10 +157,7 @@ func (m *Model) encode(ctx context.Context, texts [][]int) tensor.Tensor {
 // batch forward gets the texts' places, and the rows and tokens that it has with padding. The result is nil
 // if ctx was done.
 func batches(ctx context.Context, texts [][]int, room, width int, forward func(at []int, count, length int) tensor.Tensor) []float32 {
-	order := make([]int, len(texts))
-	for i := range order {
-		order[i] = i
-	}
+	order := ir.Indices(len(texts))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(texts[b]), len(texts[a])) }) // the longest first: it needs the most memory
 	all := make([]float32, len(texts)*width)
 	for done := 0; done < len(order); {

@@ -37,20 +37,11 @@ func (b *Block) Forward(x, positions, mask tensor.Tensor) tensor.Tensor {
 // Members lists attention and feed-forward layer, each with its norm.
 func (b *Block) Members() []nn.Member {
 	f := b.family
-	var list []nn.Member
-	for _, of := range []struct {
-		name string
-		slot *nn.Layer
-	}{{f.q, &b.Attn.Q}, {f.k, &b.Attn.K}, {f.v, &b.Attn.V}, {f.qkv, &b.Attn.QKV}, {f.out, &b.Attn.O},
-		{f.gate, &b.MLP.Gate}, {f.up, &b.MLP.Up}, {f.gateUp, &b.MLP.GateUp}, {f.down, &b.MLP.Down}} {
-		if of.name != "" {
-			list = append(list, nn.Member{Name: of.name, Slot: of.slot})
-		}
-	}
-	if b.AttnNorm != nil {
-		list = append(list, nn.Member{Name: f.seen, Part: b.AttnNorm})
-	}
-	return append(list, nn.Member{Name: f.after, Part: b.MLPNorm})
+	return nn.Present([]nn.Member{
+		{Name: f.q, Slot: &b.Attn.Q}, {Name: f.k, Slot: &b.Attn.K}, {Name: f.v, Slot: &b.Attn.V}, {Name: f.qkv, Slot: &b.Attn.QKV}, {Name: f.out, Slot: &b.Attn.O},
+		{Name: f.gate, Slot: &b.MLP.Gate}, {Name: f.up, Slot: &b.MLP.Up}, {Name: f.gateUp, Slot: &b.MLP.GateUp}, {Name: f.down, Slot: &b.MLP.Down},
+		{Name: f.seen, Part: b.AttnNorm}, {Name: f.after, Part: b.MLPNorm},
+	}...)
 }
 
 // An Encoder is the body of BERT and its relatives: every token sees all others.
@@ -154,25 +145,15 @@ func distances(tokens int) []int64 {
 // Members lists tables and blocks.
 func (e *Encoder) Members() []nn.Member {
 	f := families()[e.Config.Family]
-	list := []nn.Member{{Name: f.words, Part: e.Words}}
-	if e.Positions != nil {
-		list = append(list, nn.Member{Name: "embeddings.position_embeddings", Part: e.Positions})
+	list := []nn.Member{
+		{Name: f.words, Part: e.Words}, {Name: "embeddings.position_embeddings", Part: e.Positions},
+		{Name: "embeddings.token_type_embeddings", Part: e.Types}, {Name: f.norm, Part: e.Norm},
 	}
-	if e.Types != nil {
-		list = append(list, nn.Member{Name: "embeddings.token_type_embeddings", Part: e.Types})
-	}
-	list = append(list, nn.Member{Name: f.norm, Part: e.Norm})
 	for i, b := range e.Blocks {
 		name := fmt.Sprintf(b.family.layer, i)
 		list = append(list, nn.Member{Name: name[:len(name)-1], Part: b})
 	}
-	if e.Distances != nil {
-		list = append(list, nn.Member{Name: "encoder.relative_attention_bias", Part: e.Distances})
-	}
-	if e.Last != nil {
-		list = append(list, nn.Member{Name: f.last, Part: e.Last})
-	}
-	return list
+	return nn.Present(append(list, nn.Member{Name: "encoder.relative_attention_bias", Part: e.Distances}, nn.Member{Name: f.last, Part: e.Last})...)
 }
 
 // String says the family and the lengths.

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -393,10 +394,7 @@ func (l *loader) pooling(path string) error {
 	}
 	if list == nil {
 		for _, p := range append(slices.Clone(poolings), "weightedmean") {
-			key := map[Pooling]string{First: "cls_token", Max: "max_tokens", Mean: "mean_tokens", Last: "lasttoken", "weightedmean": "weightedmean_tokens"}[p]
-			if key == "" {
-				key = string(p)
-			}
+			key := cmp.Or(map[Pooling]string{First: "cls_token", Max: "max_tokens", Mean: "mean_tokens", "weightedmean": "weightedmean_tokens"}[p], string(p))
 			if s.Bool("pooling_mode_"+key, false) {
 				list = append(list, string(p))
 			}

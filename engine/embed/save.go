@@ -45,26 +45,18 @@ func Save(dir string, m *Model) (err error) {
 
 // write writes the folder of a model, with the weights of parts by their folders in it.
 func (m *Model) write(dir string, parts map[string]nn.Module) error {
-	f, err := durable.NewFolder(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Drop()
 	content, err := m.content(nn.Params(m.Body)[0].Value().DType())
 	if err != nil {
 		return err
 	}
-	for name, text := range content {
-		if err := writeBytes(f, name, text); err != nil {
-			return err
+	return pretrained.WriteFolder(dir, content, func(f *durable.Folder) error {
+		for at, part := range parts {
+			if err := writeWeights(f, at, part); err != nil {
+				return err
+			}
 		}
-	}
-	for at, part := range parts {
-		if err := writeWeights(f, at, part); err != nil {
-			return err
-		}
-	}
-	return f.Commit()
+		return nil
+	})
 }
 
 // content are the files beside the weights, whose matrices have that dtype.
@@ -142,13 +134,6 @@ func writeWeights(f *durable.Folder, at string, m nn.Module) error {
 		return err
 	}
 	return safetensors.Save(f.Path(name), tensors, map[string]string{"format": "pt"})
-}
-
-func writeBytes(f *durable.Folder, name string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(f.Path(name)), 0o777); err != nil {
-		return err
-	}
-	return f.WriteFile(name, durable.Text(string(content)))
 }
 
 // remember keeps a file of the folder for Save.

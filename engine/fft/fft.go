@@ -199,11 +199,7 @@ func along(op string, x Tensor, options []Options, count int, inverse bool, last
 			}
 		}
 		to := append(slices.DeleteFunc(ir.Indices(len(x.Shape())), func(a int) bool { return slices.Contains(moved, a) }), moved...)
-		back := make([]int, len(to))
-		for i, a := range to {
-			back[a] = i
-		}
-		x = of.transform(op, precise(x.Permute(to...)), at, inverse).Permute(back...)
+		x = of.transform(op, precise(x.Permute(to...)), at, inverse).Permute(ir.Inverse(to)...)
 	}
 	return x
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -183,17 +184,13 @@ const (
 func (t threads) tridiagonal(d, e, vt []float64, ld int) error {
 	n := len(d)
 	if n <= whole {
-		small, beside := make([]float64, n*n), make([]float64, n)
-		for i := range n {
-			small[i*n+i] = 1
-		}
-		copy(beside, e[:n-1])
-		ok := ql(n, d, beside, small)
-		for i := range n {
-			copy(vt[i*ld:], small[i*n:(i+1)*n])
-		}
-		if !ok {
+		v := make([]float64, n*n)
+		if !implementation.Dsteqr(lapack.EVTridiag, n, d, slices.Clone(e[:n-1]), v, n, make([]float64, max(1, 2*n-2))) {
 			return errUnconverged
+		}
+		v = transposed(n, n, v)
+		for i := range n {
+			copy(vt[i*ld:], v[i*n:(i+1)*n])
 		}
 		return nil
 	}

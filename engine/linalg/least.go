@@ -2,7 +2,6 @@ package linalg
 
 import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/host"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -70,13 +69,6 @@ func lstsq(op string, a, b Tensor, rcond float64) Tensor {
 			Add(pinvT(x).MatMul(outside.Transpose()))
 		return []Tensor{da, db}
 	})(a, b)[0]
-}
-
-// svdAs is the SVD for another operation, which errors name.
-func svdAs(op string, a Tensor) (u, s, vt Tensor) {
-	return svd(a, false, host.Code{Op: op, Grad: func(_, out, dout []Tensor) []Tensor {
-		return []Tensor{svdGradient(out[0], out[1], out[2], dout[0], dout[1], dout[2])}
-	}})
 }
 
 // inverted is diag(1/s), 0 where s counts as 0.

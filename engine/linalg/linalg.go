@@ -23,7 +23,7 @@
 // Reading order: linalg.go, solve.go, factor.go, spectral.go, least.go, norm.go, function.go; lapack.go is
 // the code on the processor, which package host runs, lent.go what a device's library computes instead,
 // blas.go, reflect.go and reduce.go what it is made of,
-// divide.go, secular.go and ql.go eigenvalues of symmetric matrices and singular values, hessenberg.go other
+// divide.go and secular.go eigenvalues of symmetric matrices and singular values, hessenberg.go other
 // eigenvalues.
 package linalg
 

@@ -13,8 +13,11 @@ import (
 // k] in falling order, and Vᵀ [… k n]. If only s is evaluated, only that is computed. The gradient of U and
 // Vᵀ needs singular values that differ and are not 0: where two are equal there is none, and it is NaN, as
 // for PyTorch. That of s alone is there always.
-func SVD(a Tensor) (u, s, vt Tensor) {
-	return svd(a, false, host.Code{Op: "svd", Grad: func(_, out, dout []Tensor) []Tensor {
+func SVD(a Tensor) (u, s, vt Tensor) { return svdAs("svd", a) }
+
+// svdAs is the SVD for an operation, which errors name.
+func svdAs(op string, a Tensor) (u, s, vt Tensor) {
+	return svd(a, false, host.Code{Op: op, Grad: func(_, out, dout []Tensor) []Tensor {
 		return []Tensor{svdGradient(out[0], out[1], out[2], dout[0], dout[1], dout[2])}
 	}})
 }

@@ -50,10 +50,7 @@ func (m *Model) balance(ctx context.Context, tokens []int, group int) (map[strin
 		progress.Report(ctx, progress.Event{Task: "balancing", Done: int64(i + 1), Total: int64(len(m.Blocks)), Unit: "layers", Final: i+1 == len(m.Blocks)})
 	}
 	nn.Walk(m, func(path string, member nn.Member) {
-		if member.Slot == nil {
-			return
-		}
-		if l, ok := (*member.Slot).(*nn.Linear); ok && !ranges[l].IsNone() {
+		if l, ok := member.Module().(*nn.Linear); ok && !ranges[l].IsNone() {
 			named[m.family.inFolder(path+".weight")] = ranges[l]
 		}
 	})
@@ -77,10 +74,7 @@ func (b *Block) balance(x tensor.Tensor, group int, ranges map[*nn.Linear]tensor
 	slots := map[*nn.Layer]*heard{}
 	var clips []*heard
 	nn.Walk(b, func(path string, member nn.Member) {
-		if member.Slot == nil {
-			return
-		}
-		if l, ok := (*member.Slot).(*nn.Linear); ok {
+		if l, ok := member.Module().(*nn.Linear); ok {
 			h := &heard{Linear: l}
 			ears[l], slots[member.Slot] = h, h
 			if !member.Exact && l.In()%group == 0 && !strings.Contains(path, "q_") && !strings.Contains(path, "k_") { // as AutoAWQ

@@ -223,23 +223,15 @@ func (b *Batch) begun(rows []*Growth) (begun, others []*Growth) {
 // tokens chooses what follows each of these rows, by what is wanted from a step.
 func (b *Batch) tokens(ctx context.Context, rows []*Growth) (w wanted, err error) {
 	texts, samplers := make([]*text, len(rows)), make([]*sampler, len(rows))
-	best, short, more := true, true, len(rows) == len(b.rows) && same(b.ctx, ctx) // else the next one may have another, too
+	more, said := len(rows) == len(b.rows) && same(b.ctx, ctx), false // else the next one may have another, too
 	for i, g := range rows {
 		texts[i], samplers[i] = g.text, g.s
-		best, more = best && g.s.best() && !g.request.LogProbs, more && g.missing > 1
-		short = short && b.m.shortens(g.s) && !g.request.LogProbs
+		more, said = more && g.missing > 1, said || g.request.LogProbs
 	}
-	var ids []int
-	switch {
-	case best:
-		w = theBest
-		ids, err = b.mem.next(ctx, texts, more)
-	case short:
-		w = drawn
-		ids, err = b.mem.draw(ctx, texts, samplers)
-	default:
+	if w = b.mem.wanted(samplers); said || w == scores {
 		return scores, b.score(ctx, rows, texts)
 	}
+	ids, err := b.mem.follow(ctx, texts, samplers, w, more)
 	for i, id := range ids {
 		rows[i].Token = Token{ID: id}
 	}

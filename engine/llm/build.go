@@ -68,10 +68,8 @@ func (m *Model) straighten() {
 	}
 	for _, b := range m.Blocks {
 		nn.Walk(b, func(_ string, member nn.Member) {
-			if member.Slot != nil {
-				if l, ok := (*member.Slot).(*nn.Linear); ok {
-					l.Straight = true
-				}
+			if l, ok := member.Module().(*nn.Linear); ok {
+				l.Straight = true
 			}
 		})
 	}
@@ -239,13 +237,8 @@ func (c Config) mlp(w weights, path string, hidden int, deviation, residual floa
 		}
 		m.Act = &nn.XIELU{AlphaP: number("alpha_p", 0.2032, 1), AlphaN: number("alpha_n", -1.0502, 1), Beta: number("beta", 0.5), Eps: number("eps", -1e-6)}
 	case c.GateScale != 0:
-		m.Act = nn.Func{Name: c.Act, Apply: func(x tensor.Tensor) tensor.Tensor {
-			if x = x.Mul(c.GateScale); act == nil {
-				return x.Silu()
-			}
-			return act(x)
-		}}
-	case act != nil:
+		m.Act = nn.Func{Name: c.Act, Apply: func(x tensor.Tensor) tensor.Tensor { return act(x.Mul(c.GateScale)) }}
+	default:
 		m.Act = activations[c.Act]
 	}
 	if c.JoinedMLP {

@@ -126,12 +126,9 @@ func joinExperts(list []stored, takes func(out, in int) bool) (joined []stored) 
 func (m *Model) codable(list []stored, embedding bool) []bool {
 	names := map[string]bool{}
 	nn.Walk(m, func(path string, member nn.Member) {
-		if member.Slot == nil || member.Exact {
-			return
-		}
-		_, linear := (*member.Slot).(*nn.Linear)
-		_, table := (*member.Slot).(*nn.Embedding)
-		if linear || table && embedding {
+		_, linear := member.Module().(*nn.Linear)
+		_, table := member.Module().(*nn.Embedding)
+		if !member.Exact && (linear || table && embedding) {
 			names[m.family.inFolder(path+".weight")] = true
 		}
 	})

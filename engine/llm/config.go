@@ -182,8 +182,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// activations are the functions of the gate by their names in Config.
-var activations = map[string]nn.Func{"": {}, "silu": {}, "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu": nn.ReLU(), "relu2": nn.ReLU2(), xielu: {}}
+// activations are the functions of the gate by their names in Config. Only [nn.MLP] has xielu.
+var activations = map[string]nn.Func{"": nn.SiLU(), "silu": nn.SiLU(), "gelu_tanh": nn.GELUTanh(), "gelu": nn.GELU(), "relu": nn.ReLU(), "relu2": nn.ReLU2(), xielu: nn.SiLU()}
 
 // xielu is the activation that has weights of its own: see [nn.XIELU].
 const xielu = "xielu"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/llm/internal/hub"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // A Hub says what [Download] fetches, and from where.
@@ -27,11 +28,12 @@ type Hub struct {
 // Without Files it fetches safetensors, settings and tokenizer, or, where the repository has no safetensors,
 // its only GGUF file. Progress is reported in bytes. Nothing else in mcs reaches the network.
 func Download(ctx context.Context, repository string, o Hub) (dir string, err error) {
+	defer wrap.Error(&err, "llm: download")
 	cache := cmp.Or(o.Cache, os.Getenv("MCS_HUB"))
 	if cache == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("llm: download: %w", err)
+			return "", err
 		}
 		cache = filepath.Join(user, "mcs", "hub")
 	}
@@ -39,14 +41,10 @@ func Download(ctx context.Context, repository string, o Hub) (dir string, err er
 	if o.Files != nil {
 		choose = hub.Matching(o.Files...)
 	}
-	dir, err = hub.Fetch(ctx, repository, hub.Options{
+	return hub.Fetch(ctx, repository, hub.Options{
 		Revision: o.Revision, Cache: cache, Choose: choose,
 		Endpoint: cmp.Or(o.Endpoint, os.Getenv("HF_ENDPOINT"), "https://huggingface.co"), Token: cmp.Or(o.Token, os.Getenv("HF_TOKEN")),
 	})
-	if err != nil {
-		return "", fmt.Errorf("llm: download: %w", err)
-	}
-	return dir, nil
 }
 
 // readable chooses what Load reads of a repository.

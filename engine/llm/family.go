@@ -142,6 +142,15 @@ func (s settings) layers(n int, kind string, other func(i int) bool) []bool {
 	return list
 }
 
+// eachLayer lists of n layers which are so.
+func eachLayer(n int, is func(layer int) bool) []bool {
+	list := make([]bool, min(max(n, 0), 1<<20)) // the check of all lengths refuses more
+	for i := range list {
+		list[i] = is(i)
+	}
+	return list
+}
+
 // window reads a window, of all tokens where there is none; other is that of a folder that does not say.
 func (s settings) window(other int) int {
 	if s.Null("sliding_window") {

@@ -168,26 +168,10 @@ func (m *Model) numbers() ([]nn.Param, []byte, error) {
 
 // writeFolder writes tensors in files of about limit bytes, and the other files.
 func (m *Model) writeFolder(dir string, all []stored, config []byte, limit int) error {
-	f, err := durable.NewFolder(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Drop()
-	if err := writeShards(f, all, limit); err != nil {
-		return err
-	}
-	for name, content := range m.files {
-		if name == configFile {
-			continue
-		}
-		if err := f.WriteFile(name, durable.Text(string(content))); err != nil {
-			return err
-		}
-	}
-	if err := f.WriteFile(configFile, durable.Text(string(config))); err != nil {
-		return err
-	}
-	return f.Commit()
+	files := map[string][]byte{}
+	maps.Copy(files, m.files)
+	files[configFile] = config
+	return pretrained.WriteFolder(dir, files, func(f *durable.Folder) error { return writeShards(f, all, limit) })
 }
 
 // places collects the paths of a model's weights instead of making them.

@@ -87,12 +87,7 @@ type Input struct {
 
 // Forward adds it to x [B T width].
 func (n *Input) Forward(x tensor.Tensor) tensor.Tensor {
-	gate := n.Gate.Forward(x)
-	if n.Act.Apply == nil {
-		gate = gate.Silu()
-	} else {
-		gate = n.Act.Apply(gate)
-	}
+	gate := n.Act.Forward(n.Gate.Forward(x))
 	return x.Add(n.Norm.Forward(n.Proj.Forward(gate.Mul(n.own))))
 }
 

@@ -147,23 +147,19 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 		yield(-1, err)
 		return
 	}
-	next, w := s.chosen(t, choose), scores
-	switch {
-	case o.best():
-		next, w = s.best(t, o.count()), theBest
-	case s.m.shortens(choose):
-		w = drawn
-	}
+	samplers := []*sampler{choose}
+	w := s.wanted(samplers)
 	defer func() {
 		s.ahead.drop()
 		s.goBack(t, min(t.known, len(t.ids))) // a token that ends the text may have been read
 	}()
 	for i := range o.count() {
-		id, err := next(ctx)
+		ids, err := s.follow(ctx, []*text{t}, samplers, w, i+1 < o.count())
 		if err != nil {
 			yield(-1, err)
 			return
 		}
+		id := ids[0]
 		over := slices.Contains(s.m.Stop, id)
 		if !over {
 			t.ids = append(t.ids, id)
@@ -183,36 +179,34 @@ func (s *memory) extend(ctx context.Context, t *text, o Sampling, yield func(int
 	}
 }
 
-// chosen returns a function that draws the token after a text.
-func (s *memory) chosen(t *text, choose *sampler) func(ctx context.Context) (int, error) {
-	if s.m.shortens(choose) {
-		return func(ctx context.Context) (int, error) {
-			ids, err := s.draw(ctx, []*text{t}, []*sampler{choose})
-			if err != nil {
-				return -1, err
-			}
-			return ids[0], nil
-		}
+// wanted is what samplers want of a step.
+func (s *memory) wanted(samplers []*sampler) wanted {
+	best, short := true, true
+	for _, c := range samplers {
+		best, short = best && c.best(), short && s.m.shortens(c)
 	}
-	return func(ctx context.Context) (int, error) {
-		all, err := s.scores(ctx, []*text{t}, 1)
-		if err != nil {
-			return -1, err
-		}
-		return choose.next(all), nil
+	switch {
+	case best:
+		return theBest
+	case short:
+		return drawn
 	}
+	return scores
 }
 
-// best returns a function that takes the best token after a text, count times at most.
-func (s *memory) best(t *text, count int) func(ctx context.Context) (int, error) {
-	return func(ctx context.Context) (int, error) {
-		count--
-		ids, err := s.next(ctx, []*text{t}, count > 0)
-		if err != nil {
-			return -1, err
-		}
-		return ids[0], nil
+// follow chooses the token after each text by what its sampler wants of the step. More is that of next.
+func (s *memory) follow(ctx context.Context, texts []*text, samplers []*sampler, w wanted, more bool) (ids []int, err error) {
+	switch w {
+	case theBest:
+		return s.next(ctx, texts, more)
+	case drawn:
+		return s.draw(ctx, texts, samplers)
 	}
+	all, err := s.scores(ctx, texts, 1)
+	for row := range slices.Chunk(all, s.m.Config.Vocab) {
+		ids = append(ids, samplers[len(ids)].next(row))
+	}
+	return ids, err
 }
 
 // refuses says what is wrong with a prompt and its settings.

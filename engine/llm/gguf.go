@@ -267,19 +267,7 @@ func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
 	build(m.Config, places{m.Config, want}, nil)
 	codes, parts := map[string]*quant.Weight{}, map[string]bool{}
 	nn.Walk(m, func(path string, member nn.Member) {
-		layer := any(member.Part)
-		if member.Slot != nil {
-			layer = *member.Slot
-		}
-		var w *quant.Weight
-		switch l := layer.(type) {
-		case *quant.Linear:
-			w = l.Weight
-		case *quant.Embedding:
-			w = l.Weight
-		case *quant.Grouped:
-			w = l.Weight
-		}
+		w := quant.WeightOf(member.Module())
 		if name := path + ".weight"; w != nil && want[name] {
 			codes[name] = w
 			delete(want, name)

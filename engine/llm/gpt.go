@@ -73,10 +73,7 @@ var gptNeo = family{
 			s.Fail("attention_layers", "got %d layers, want %d", len(kinds), c.Layers)
 			return
 		}
-		c.Local = make([]bool, c.Layers)
-		for i, kind := range kinds {
-			c.Local[i] = kind == "local"
-		}
+		c.Local = eachLayer(c.Layers, func(i int) bool { return kinds[i] == "local" })
 	},
 }
 

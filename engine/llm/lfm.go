@@ -47,12 +47,7 @@ var lfm2Moe = family{
 		s.deepSeek(c, 0, true)
 		m, first := &c.Mixture, s.Int("num_dense_layers", 2)
 		m.Hidden, m.Correction, m.Shared, m.Groups, m.TopGroups = s.Need("moe_intermediate_size"), s.Bool("use_expert_bias", true), 0, 0, 0
-		if m.Dense = nil; first > 0 && c.Layers <= 1<<20 {
-			m.Dense = make([]bool, max(c.Layers, 0))
-			for i := range min(first, len(m.Dense)) {
-				m.Dense[i] = true
-			}
-		}
+		m.firstDense(first, c.Layers)
 	},
 }
 

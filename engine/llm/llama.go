@@ -121,13 +121,7 @@ func (s settings) noRope(n int) []bool {
 		s.Fail("no_rope_layers", "got %d layers, want %d", len(turning), n)
 		return nil
 	}
-	list := make([]bool, n)
-	for i := range list {
-		if list[i] = !turns(i); turning != nil {
-			list[i] = turning[i] == 0
-		}
-	}
-	return list
+	return eachLayer(n, func(i int) bool { return turning == nil && !turns(i) || turning != nil && turning[i] == 0 })
 }
 
 // Granite, which scales four places.

@@ -152,42 +152,25 @@ func (b *Block) Members() []nn.Member {
 	if b.AttnAfter != nil {
 		before = "pre_feedforward_layernorm"
 	}
-	var list []nn.Member
-	norm := func(name string, n nn.Layer) {
-		if n != nil {
-			list = append(list, nn.Member{Name: name, Part: n})
-		}
-	}
-	norm("input_layernorm", b.AttnNorm)
-	if b.Recurrent != nil {
-		list = append(list, nn.Member{Name: "mixer", Part: b.Recurrent})
-	}
-	if b.Attn != nil {
-		list = append(list, nn.Member{Name: "self_attn", Part: b.Attn})
-	}
-	norm("post_attention_layernorm", b.AttnAfter)
-	norm(before, b.MLPNorm)
 	experts := "mlp"
 	if b.MLP != nil {
-		list = append(list, nn.Member{Name: "mlp", Part: b.MLP})
 		experts = expertsBeside
 	}
-	if b.Mixture != nil && b.Beside == nil {
-		list = append(list, nn.Member{Name: experts, Part: b.Mixture})
-	} else if b.Beside != nil {
-		norm("post_feedforward_layernorm_1", b.Beside)
-		norm("pre_feedforward_layernorm_2", b.Mixture.Narrow)
-		list = append(list, nn.Member{Name: "router", Part: b.Mixture.Router}, nn.Member{Name: "experts", Part: b.Mixture.Experts})
-		norm("post_feedforward_layernorm_2", b.Mixture.Widen)
+	list := []nn.Member{
+		{Name: "input_layernorm", Part: b.AttnNorm}, {Name: "mixer", Part: b.Recurrent}, {Name: "self_attn", Part: b.Attn},
+		{Name: "post_attention_layernorm", Part: b.AttnAfter}, {Name: before, Part: b.MLPNorm}, {Name: "mlp", Part: b.MLP},
 	}
-	norm("post_feedforward_layernorm", b.MLPAfter)
+	if m := b.Mixture; b.Beside == nil {
+		list = append(list, nn.Member{Name: experts, Part: m})
+	} else {
+		list = append(list, nn.Member{Name: "post_feedforward_layernorm_1", Part: b.Beside}, nn.Member{Name: "pre_feedforward_layernorm_2", Part: m.Narrow},
+			nn.Member{Name: "router", Part: m.Router}, nn.Member{Name: "experts", Part: m.Experts}, nn.Member{Name: "post_feedforward_layernorm_2", Part: m.Widen})
+	}
+	list = append(list, nn.Member{Name: "post_feedforward_layernorm", Part: b.MLPAfter})
 	if b.Input != nil {
 		list = append(list, b.Input.members()...)
 	}
-	if !b.Factor.IsNone() {
-		list = append(list, nn.Member{Name: "layer_scalar", Weight: &b.Factor, Fixed: true})
-	}
-	return list
+	return nn.Present(append(list, nn.Member{Name: "layer_scalar", Weight: &b.Factor, Fixed: true})...)
 }
 
 // expertsBeside is what experts are called beside a feed-forward layer.
@@ -451,10 +434,7 @@ func (m *Model) PackedLoss(inputs, targets, starts tensor.Tensor) tensor.Tensor 
 
 // Members lists embedding, blocks, norm and, if it is not tied, the output matrix.
 func (m *Model) Members() []nn.Member {
-	list := []nn.Member{{Name: "model.embed_tokens", Slot: &m.Embed}}
-	if m.Positions != nil {
-		list = append(list, nn.Member{Name: "model.embed_positions", Slot: &m.Positions})
-	}
+	list := []nn.Member{{Name: "model.embed_tokens", Slot: &m.Embed}, {Name: "model.embed_positions", Slot: &m.Positions}}
 	if n := m.Inputs; n != nil {
 		list = append(list, nn.Member{Name: "model.embed_tokens_per_layer", Slot: &n.Embed}, nn.Member{Name: "model.per_layer_model_projection", Slot: &n.Proj},
 			nn.Member{Name: "model.per_layer_projection_norm", Part: n.Norm})
@@ -462,10 +442,7 @@ func (m *Model) Members() []nn.Member {
 	for i, b := range m.Blocks {
 		list = append(list, nn.Member{Name: fmt.Sprintf("model.layers.%d", i), Part: b})
 	}
-	list = append(list, nn.Member{Name: "model.norm", Part: m.Norm})
-	if m.Head != nil {
-		list = append(list, nn.Member{Name: "lm_head", Slot: &m.Head})
-	}
+	list = nn.Present(append(list, nn.Member{Name: "model.norm", Part: m.Norm}, nn.Member{Name: "lm_head", Slot: &m.Head})...)
 	if m.names != nil {
 		list = called{members(list), m.names}.Members()
 	}

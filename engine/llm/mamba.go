@@ -76,10 +76,7 @@ var bamba = family{
 		s.biases(c, false)
 		s.mamba(c, s.Int("mamba_expand", 2)*c.Width)
 		attention := s.Numbers("attn_layer_indices")
-		c.Recurrent.Layers = make([]bool, min(max(c.Layers, 0), 1<<20))
-		for i := range c.Recurrent.Layers {
-			c.Recurrent.Layers[i] = !slices.Contains(attention, float64(i))
-		}
+		c.Recurrent.Layers = eachLayer(c.Layers, func(i int) bool { return !slices.Contains(attention, float64(i)) })
 	},
 }
 
@@ -226,10 +223,7 @@ var nemotronH = family{
 		}
 		s.deepSeek(c, 0, true)
 		m := &c.Mixture
-		m.Shared, m.Latent, m.Dense = s.Int("moe_shared_expert_intermediate_size", 7688), s.Int("moe_latent_size", 0), make([]bool, len(kinds))
-		for i, kind := range kinds {
-			m.Dense[i] = kind == "mlp"
-		}
+		m.Shared, m.Latent, m.Dense = s.Int("moe_shared_expert_intermediate_size", 7688), s.Int("moe_latent_size", 0), eachLayer(len(kinds), func(i int) bool { return kinds[i] == "mlp" })
 	},
 }
 

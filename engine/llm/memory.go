@@ -10,6 +10,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/progress"
@@ -106,10 +107,7 @@ func (s *memory) goOn(t *text, r room) *memory {
 			continue
 		}
 		p.extend(h, t.known)
-		var slots, its []int
-		for position := h.first; position < t.known; position++ {
-			slots, its = append(slots, h.slot(position)), append(its, from.slot(position))
-		}
+		slots, its := h.slots(t.known), from.slots(t.known)
 		for _, i := range p.layers {
 			c.caches[i].Copy(slots, s.caches[i], its)
 		}
@@ -458,10 +456,7 @@ func (s *memory) place(rows []*text, positions []int) tensor.Tensor {
 // stepsOf is what place has found of b rows of tokens, by pool.
 func (s *memory) stepsOf(data tensor.Tensor, b, width int) map[*pool]nn.Step {
 	next := func(shape ...int) tensor.Tensor {
-		n := 1
-		for _, length := range shape {
-			n *= length
-		}
+		n := ir.Size(shape)
 		part := data.Slice(0, 0, n).Reshape(shape...)
 		if n < data.Len(0) {
 			data = data.Slice(0, n, data.Len(0))

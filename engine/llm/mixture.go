@@ -28,10 +28,7 @@ func (s settings) sparse(c *Config) {
 	if c.Layers < 1 || c.Layers > 1<<20 || s.Err() != nil {
 		return // refused by the check of all lengths
 	}
-	list := make([]bool, c.Layers)
-	for i := range list {
-		list[i] = each(i) || slices.Contains(dense, float64(i))
-	}
+	list := eachLayer(c.Layers, func(i int) bool { return each(i) || slices.Contains(dense, float64(i)) })
 	if slices.Contains(list, true) {
 		c.Mixture.Dense = list
 	}
@@ -44,11 +41,13 @@ func (s settings) deepSeek(c *Config, dense int, normalise bool) {
 	m.Scale = s.factor("routed_scaling_factor", 1)
 	m.Groups, m.TopGroups = s.Int("n_group", 1), s.Int("topk_group", 1)
 	m.Shared = m.Hidden * s.Int("n_shared_experts", 1)
-	if first := min(s.Int("first_k_dense_replace", dense), c.Layers); first > 0 && c.Layers <= 1<<20 {
-		m.Dense = make([]bool, c.Layers)
-		for i := range first {
-			m.Dense[i] = true
-		}
+	m.firstDense(s.Int("first_k_dense_replace", dense), c.Layers)
+}
+
+// firstDense has the first layers, if any, be without experts.
+func (m *Mixture) firstDense(first, layers int) {
+	if m.Dense = nil; first > 0 && layers > 0 && layers <= 1<<20 {
+		m.Dense = eachLayer(layers, func(i int) bool { return i < first })
 	}
 }
 
@@ -118,10 +117,7 @@ var ernieMoe = family{
 		if last < 0 {
 			last = c.Layers - 1
 		}
-		m.Dense = make([]bool, min(max(c.Layers, 0), 1<<20))
-		for i := range m.Dense {
-			m.Dense[i] = dense(i) || i < first || i > last
-		}
+		m.Dense = eachLayer(c.Layers, func(i int) bool { return dense(i) || i < first || i > last })
 	},
 }
 
@@ -293,10 +289,7 @@ func (s settings) sparseKinds(c *Config, first int) {
 		s.Fail("mlp_layer_types", "got %d layers, want %d", len(kinds), c.Layers)
 		return
 	}
-	list := make([]bool, c.Layers)
-	for i := range list {
-		list[i] = kinds == nil && i < first || kinds != nil && kinds[i] != "sparse"
-	}
+	list := eachLayer(c.Layers, func(i int) bool { return kinds == nil && i < first || kinds != nil && kinds[i] != "sparse" })
 	if c.Mixture.Dense = nil; slices.Contains(list, true) {
 		c.Mixture.Dense = list
 	}

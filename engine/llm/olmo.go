@@ -93,9 +93,5 @@ func (c Config) global() []bool {
 	if c.Local == nil {
 		return nil
 	}
-	list := make([]bool, len(c.Local))
-	for i, local := range c.Local {
-		list[i] = !local
-	}
-	return list
+	return eachLayer(len(c.Local), func(i int) bool { return !c.Local[i] })
 }

@@ -35,6 +35,14 @@ func (h *held) slot(position int) int {
 	return h.pages[(position-h.first)/pageTokens]*pageTokens + position%pageTokens
 }
 
+// slots are those of the tokens up to end, from the first page on.
+func (h *held) slots(end int) (list []int) {
+	for position := h.first; position < end; position++ {
+		list = append(list, h.slot(position))
+	}
+	return list
+}
+
 // drop gives back the pages of tokens that no token from position at on sees.
 func (p *pool) drop(h *held, at int) {
 	for p.window > 0 && len(h.pages) > 0 && h.first+pageTokens <= at-p.window+1 {

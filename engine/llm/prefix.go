@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -169,11 +170,7 @@ func (p *Prefix) Save(path string) error {
 	}
 	tensors := map[string]tensor.Tensor{"tokens": tensor.From(p.text.ids), "probe": p.probe}
 	for k, pool := range p.mem.pools {
-		h := p.text.held[k]
-		var slots []int
-		for position := h.first; position < p.text.known; position++ {
-			slots = append(slots, h.slot(position))
-		}
+		slots := p.text.held[k].slots(p.text.known)
 		if len(slots) == 0 {
 			continue
 		}
@@ -343,11 +340,7 @@ func (f *prefixFile) pool(p *Prefix, k int) {
 		if f.err != nil {
 			return
 		}
-		var slots, its []int
-		for position := h.first; position < p.text.known; position++ {
-			slots, its = append(slots, h.slot(position)), append(its, position-h.first)
-		}
-		p.mem.caches[i].Copy(slots, read, its)
+		p.mem.caches[i].Copy(h.slots(p.text.known), read, ir.Indices(length))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/mcs-notebook/mcs/engine/internal/access"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/rows"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/tensor"
@@ -91,10 +92,7 @@ func (c *choice) check(x tensor.Tensor) {
 // mask says which elements of x·A of adapters that stand side by side count, bools [tokens, the columns'
 // widths], for y [B … n]. The others are chosen away, not multiplied by 0: they may be infinite or NaN.
 func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
-	tokens := 1
-	for _, n := range y.Shape()[:y.Rank()-1] {
-		tokens *= n
-	}
+	tokens := ir.Size(y.Shape()[:y.Rank()-1])
 	texts := rows.Of()
 	if texts == nil {
 		for i := range c.rows {

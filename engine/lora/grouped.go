@@ -57,12 +57,7 @@ func (c Config) checkGrouped() error {
 
 // hasGrouped says whether the adapter has parts of experts, which other files than PEFT's do not know.
 func (a *Adapter) hasGrouped() bool {
-	for _, p := range a.parts {
-		if p.A.Rank() == 3 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.parts, func(p *Part) bool { return p.A.Rank() == 3 })
 }
 
 // nested is where files of PEFT have what belongs to a weight of a module: the wrappers of several weights

@@ -137,14 +137,10 @@ func (p *Part) factors() []nn.Member {
 	if p.tokens != nil {
 		return []nn.Member{{Name: "lora_tokens" + suffix, Weight: &p.B}}
 	}
-	list := []nn.Member{{Name: "lora_A" + suffix, Weight: &p.A}, {Name: "lora_B" + suffix, Weight: &p.B}}
-	if !p.Bias.IsNone() {
-		list = append(list, nn.Member{Name: "lora_B_bias" + suffix, Weight: &p.Bias})
-	}
-	if !p.Magnitude.IsNone() {
-		list = append(list, nn.Member{Name: "lora_magnitude_vector" + suffix, Weight: &p.Magnitude})
-	}
-	return list
+	return nn.Present([]nn.Member{
+		{Name: "lora_A" + suffix, Weight: &p.A}, {Name: "lora_B" + suffix, Weight: &p.B},
+		{Name: "lora_B_bias" + suffix, Weight: &p.Bias}, {Name: "lora_magnitude_vector" + suffix, Weight: &p.Magnitude},
+	}...)
 }
 
 // share is the part as it counts now.

@@ -98,9 +98,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, DefaultName)
 	c.Rank = cmp.Or(c.Rank, 8)
-	if c.Alpha == 0 {
-		c.Alpha = 2 * float64(c.Rank)
-	}
+	c.Alpha = cmp.Or(c.Alpha, 2*float64(c.Rank))
 	c.Targets = cmp.Or(c.Targets, AllLinear)
 	return c
 }
@@ -119,22 +117,18 @@ func (c Config) Scale() float64 {
 
 // check says what is wrong with the numbers of a configuration.
 func (c Config) check() error {
-	if strings.ContainsAny(c.Name, ". \t\n") {
+	switch {
+	case strings.ContainsAny(c.Name, ". \t\n"):
 		return fmt.Errorf("got name %q, want one without dots and spaces", c.Name)
-	}
-	if c.Rank < 1 {
+	case c.Rank < 1:
 		return fmt.Errorf("got rank %d, want at least 1", c.Rank)
-	}
-	if !(c.Alpha > 0) || math.IsInf(c.Alpha, 0) {
+	case !(c.Alpha > 0) || math.IsInf(c.Alpha, 0):
 		return fmt.Errorf("got alpha %v, want a positive number", c.Alpha)
-	}
-	if !(c.Dropout >= 0 && c.Dropout <= 1) {
+	case !(c.Dropout >= 0 && c.Dropout <= 1):
 		return fmt.Errorf("got dropout %v, want a probability from 0 to 1", c.Dropout)
-	}
-	if c.LoRABias && c.DoRA {
+	case c.LoRABias && c.DoRA:
 		return fmt.Errorf("got LoRABias and DoRA, want one of them")
-	}
-	if !slices.Contains([]string{"", NoBias, AllBiases, AdaptedBiases}, c.Bias) {
+	case !slices.Contains([]string{"", NoBias, AllBiases, AdaptedBiases}, c.Bias):
 		return fmt.Errorf("got Bias %q, want %q, %q or %q", c.Bias, NoBias, AllBiases, AdaptedBiases)
 	}
 	return c.checkInit()

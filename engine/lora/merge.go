@@ -160,7 +160,7 @@ func (l *Linear) plan(list []share, wide bool) *merge {
 	exact := l.with(list)
 	stored := exact.Cast(w.DType())
 	m.report.Stored = w.DType().String()
-	if codes := inCodes(l.under()); codes != nil && !wide {
+	if codes := quant.WeightOf(l.under()); codes != nil && !wide {
 		m.report.Stored = codes.Config.String()
 		var err error
 		if m.codes, err = quant.Quantize(exact, codes.Config); err != nil {
@@ -189,17 +189,6 @@ func (l *Linear) plan(list []share, wide bool) *merge {
 		m.report.Apart = fmt.Sprintf("rounding to codes would take more than %g %% of the change: MergeDequantized keeps it", 100*mostLost)
 	}
 	return m
-}
-
-// inCodes is the weight of a layer in codes, or nil.
-func inCodes(base nn.Layer) *quant.Weight {
-	switch b := base.(type) {
-	case *quant.Linear:
-		return b.Weight
-	case *quant.Grouped:
-		return b.Weight
-	}
-	return nil
 }
 
 // planBias says what becomes of the base's bias, and whether the list can be merged into it.
@@ -241,7 +230,7 @@ func (m *merge) apply() {
 	}
 	_, grouped := base.(*quant.Grouped)
 	switch {
-	case inCodes(base) != nil:
+	case quant.WeightOf(base) != nil:
 		l.replaced = base
 		number := func() tensor.Tensor { return l.with(m.list).Named("weight").Freeze() }
 		switch {

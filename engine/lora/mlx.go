@@ -105,10 +105,10 @@ func (a *Adapter) SaveMLX(path string) error {
 	return save(path, mlxFile, tensors, text)
 }
 
-func (a *Adapter) mlx() (mlxConfig, map[string]tensor.Tensor, error) {
-	tensors := map[string]tensor.Tensor{}
+func (a *Adapter) mlx() (c mlxConfig, tensors map[string]tensor.Tensor, err error) {
+	tensors = map[string]tensor.Tensor{}
 	if _, why := unadapted(a.model); why != "" {
-		return mlxConfig{}, nil, fmt.Errorf("the model is %s", why)
+		return c, nil, fmt.Errorf("the model is %s", why)
 	}
 	if a.Config.Full {
 		for _, w := range a.wholes {
@@ -120,16 +120,15 @@ func (a *Adapter) mlx() (mlxConfig, map[string]tensor.Tensor, error) {
 		}
 		return mlxConfig{Type: "full", Layers: -1}, tensors, nil
 	}
-	if a.hasGrouped() {
-		return mlxConfig{}, nil, fmt.Errorf("experts are adapted, which mlx-lm has in another form")
+	switch {
+	case a.hasGrouped():
+		return c, nil, fmt.Errorf("experts are adapted, which mlx-lm has in another form")
+	case len(a.Config.Tokens) > 0:
+		return c, nil, fmt.Errorf("vectors of %d tokens are trained, which mlx-lm does not have", len(a.Config.Tokens))
+	case len(a.wholes) > 0:
+		return c, nil, fmt.Errorf("%s is trained whole beside the adapter, which mlx-lm does not have", a.wholes[0].param.Name)
 	}
-	if len(a.Config.Tokens) > 0 {
-		return mlxConfig{}, nil, fmt.Errorf("vectors of %d tokens are trained, which mlx-lm does not have", len(a.Config.Tokens))
-	}
-	if len(a.wholes) > 0 {
-		return mlxConfig{}, nil, fmt.Errorf("%s is trained whole beside the adapter, which mlx-lm does not have", a.wholes[0].param.Name)
-	}
-	c := mlxConfig{Type: "lora", Parameters: &mlxParameters{Scale: a.parts[0].Scale, Dropout: a.Config.Dropout}}
+	c = mlxConfig{Type: "lora", Parameters: &mlxParameters{Scale: a.parts[0].Scale, Dropout: a.Config.Dropout}}
 	if a.Config.DoRA {
 		c.Type = "dora"
 	}
@@ -144,19 +143,17 @@ func (a *Adapter) mlx() (mlxConfig, map[string]tensor.Tensor, error) {
 			high = high.Mul(p.Scale / c.Parameters.Scale)
 		}
 		tensors[a.names[i]+mlxA], tensors[a.names[i]+mlxB] = low, high
-		if p.apart {
+		switch {
+		case p.apart:
 			return c, nil, fmt.Errorf("%s is adapted where it turns tokens into vectors only, which mlx-lm does not have", a.names[i])
-		}
-		if !p.Bias.IsNone() {
+		case !p.Bias.IsNone():
 			return c, nil, fmt.Errorf("%s has a bias of B (LoRABias), which mlx-lm does not have", a.names[i])
-		}
-		if p.Magnitude.IsNone() {
-			continue
-		}
-		if p.embeds {
+		case p.Magnitude.IsNone():
+		case p.embeds:
 			return c, nil, fmt.Errorf("%s is an embedding with DoRA, which in mlx-lm has a length for each token", a.names[i])
+		default:
+			tensors[a.names[i]+mlxM] = p.Magnitude.Detach()
 		}
-		tensors[a.names[i]+mlxM] = p.Magnitude.Detach()
 	}
 	c.Layers, c.Parameters.Keys = mlxKeys(a.names, a.blocks)
 	return c, tensors, nil

@@ -3,6 +3,7 @@ package lora
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,14 +49,11 @@ func iterations(init string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// start returns the first values of A [in rank] and B [rank out] beside w [in out]. If subtract, the layer
-// computes scale·A·B less than its weight: the adapter begins with a part of the weight.
-// Beside an embedding A is 0 and B normal, as PEFT has it.
+// start returns the first values of A [… in rank] and B [… rank out] beside w [… in out]. If subtract, the
+// layer computes scale·A·B less than its weight: the adapter begins with a part of the weight. Beside an
+// embedding A is 0 and B normal, as PEFT has it.
 func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b tensor.Tensor, subtract bool) {
-	if w.Rank() == 3 { // experts
-		return c.startGrouped(w, rng)
-	}
-	in, out := w.Len(0), w.Len(1)
+	in, out := w.Len(-2), w.Len(-1)
 	if _, ok := base.(*nn.Embedding); ok {
 		a = tensor.Zeros(in, c.Rank)
 		if c.Init == Random {
@@ -63,18 +61,20 @@ func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b ten
 		}
 		return a, rng.Randn(c.Rank, out), false
 	}
-	uniform := func(rows, columns int) tensor.Tensor {
-		bound := 1 / math.Sqrt(max(1, float64(rows)))
-		return rng.Rand(rows, columns).Mul(2 * bound).Sub(bound)
+	groups := w.Shape()[:w.Rank()-2] // of experts, which have one matrix of all in PEFT
+	shape := func(rows, columns int) []int { return append(slices.Clone(groups), rows, columns) }
+	uniform := func(inputs, rows, columns int) tensor.Tensor {
+		bound := 1 / math.Sqrt(max(1, float64(inputs)))
+		return rng.Rand(shape(rows, columns)...).Mul(2 * bound).Sub(bound)
 	}
-	none := tensor.Zeros(c.Rank, out)
+	none := tensor.Zeros(shape(c.Rank, out)...)
 	switch c.Init {
 	case Uniform:
-		return uniform(in, c.Rank), none, false
+		return uniform(in, in, c.Rank), none, false
 	case Gaussian:
-		return rng.Randn(in, c.Rank).Mul(1 / float64(c.Rank)), none, false
+		return rng.Randn(shape(in, c.Rank)...).Mul(1 / float64(c.Rank)), none, false
 	case Random:
-		return uniform(in, c.Rank), uniform(c.Rank, out), false
+		return uniform(in, in, c.Rank), uniform(c.Rank*w.Size()/(in*out), c.Rank, out), false
 	case Orthogonal:
 		turned, _ := linalg.QR(rng.Randn(c.Rank, c.Rank))
 		half := c.Rank / 2
@@ -89,24 +89,6 @@ func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b ten
 	tensor.Eval(a, b)            // together: what they share is computed once
 	a, b = widened(a, b, c.Rank) // the weight may have no more
 	return a, b, true
-}
-
-// startGrouped is start for the weights [groups in out] of experts, which have one matrix of all in PEFT.
-func (c Config) startGrouped(w tensor.Tensor, rng *tensor.RNG) (a, b tensor.Tensor, subtract bool) {
-	groups, in, out := w.Len(0), w.Len(1), w.Len(2)
-	uniform := func(inputs, rows, columns int) tensor.Tensor {
-		bound := 1 / math.Sqrt(max(1, float64(inputs)))
-		return rng.Rand(groups, rows, columns).Mul(2 * bound).Sub(bound)
-	}
-	if c.Init == Gaussian {
-		a = rng.Randn(groups, in, c.Rank).Mul(1 / float64(c.Rank))
-	} else {
-		a = uniform(in, in, c.Rank)
-	}
-	if c.Init == Random {
-		return a, uniform(c.Rank*groups, c.Rank, out), false
-	}
-	return a, tensor.Zeros(groups, c.Rank, out), false
 }
 
 // startBias returns the first values of the bias of B, as PEFT has them: 0, or uniform in ±1/√rank.

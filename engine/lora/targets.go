@@ -126,12 +126,7 @@ func (c Config) instead(t nn.Target, m nn.Module, slots []slot) string {
 		if kind != "" || !t.Chooses(path) {
 			return
 		}
-		switch {
-		case member.Slot != nil:
-			kind = fmt.Sprintf(": %s is a %T", path, *member.Slot)
-		case member.Part != nil:
-			kind = fmt.Sprintf(": %s is a %T", path, member.Part)
-		default:
+		if kind = fmt.Sprintf(": %s is a %T", path, member.Module()); member.Weight != nil {
 			kind = fmt.Sprintf(": %s is a weight, and adapters stand beside layers, such as an *nn.Linear", path)
 		}
 	})

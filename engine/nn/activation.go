@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -14,6 +15,14 @@ type Func struct {
 
 // Forward returns Apply(x).
 func (f Func) Forward(x tensor.Tensor) tensor.Tensor { return f.Apply(x) }
+
+// orSiLU returns Apply(x), of the zero Func SiLU.
+func (f Func) orSiLU(x tensor.Tensor) tensor.Tensor {
+	if f.Apply == nil {
+		return x.Silu()
+	}
+	return f.Apply(x)
+}
 
 // Members lists nothing.
 func (f Func) Members() []Member { return nil }
@@ -73,11 +82,7 @@ func Flatten() Func {
 		if x.Rank() == 0 {
 			panic(&tensor.Error{Op: "nn.Flatten", Msg: "got a tensor of rank 0, want an axis of examples"})
 		}
-		n := 1
-		for _, length := range x.Shape()[1:] {
-			n *= length
-		}
-		return x.Reshape(x.Len(0), n)
+		return x.Reshape(x.Len(0), ir.Size(x.Shape()[1:]))
 	}}
 }
 

@@ -43,7 +43,9 @@ func (a *Attention) shared(k, v tensor.Tensor) (keys, values tensor.Tensor) {
 
 // Forward maps x [B T width] to [B T width]. Positions is i64 [T], where the tokens stand in their text.
 func (a *Attention) Forward(x, positions tensor.Tensor) tensor.Tensor {
-	return a.within(x, positions, a.options(x.Len(1)))
+	o := a.options(x.Len(1))
+	o.Causal = true
+	return a.within(x, positions, o)
 }
 
 // ForwardPacked is Forward for rows of several documents. Starts is i64 [B T], the place in its row at which
@@ -51,17 +53,16 @@ func (a *Attention) Forward(x, positions tensor.Tensor) tensor.Tensor {
 // there.
 func (a *Attention) ForwardPacked(x, starts tensor.Tensor) tensor.Tensor {
 	o := a.options(x.Len(1))
-	o.Documents = starts
+	o.Documents, o.Causal = starts, true
 	positions := tensor.Range(x.Len(1)).To(starts.Device()).Sub(starts)
 	return a.within(x, positions.Unsqueeze(1), o) // one row of positions for all heads
 }
 
-// within is attention of each token to those before it, as far as o has no further limits.
+// within is attention of each token to those that o lets it see.
 func (a *Attention) within(x, positions tensor.Tensor, o tensor.AttentionOptions) tensor.Tensor {
 	q, k, v, gate := a.project(x)
 	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
 	k, v = a.shared(k, v)
-	o.Causal = true
 	return a.join(tensor.Attention(q, k, v, o), gate)
 }
 
@@ -77,12 +78,9 @@ func (a *Attention) options(t int) tensor.AttentionOptions {
 // Both is Forward for encoders, whose tokens see those before and after them: with a Window those that are
 // nearer than that. Mask says what may be seen, as in tensor.AttentionOptions; the zero Tensor: everything.
 func (a *Attention) Both(x, positions, mask tensor.Tensor) tensor.Tensor {
-	q, k, v, gate := a.project(x)
-	q, k = a.turned(q, k, positions, func(x tensor.Tensor) tensor.Tensor { return a.Rope.Turn(x, positions, x.Len(2)) })
-	k, v = a.shared(k, v)
 	o := a.options(x.Len(1))
 	o.Mask = mask
-	return a.join(tensor.Attention(q, k, v, o), gate)
+	return a.within(x, positions, o)
 }
 
 // Continue is Forward for tokens that follow those in a cache: it adds them to the cache, and lets them see
@@ -192,28 +190,10 @@ func (a *Attention) join(y, gate tensor.Tensor) tensor.Tensor {
 
 // Members lists the projections, and the norms and sinks of heads if there are any.
 func (a *Attention) Members() []Member {
-	list := []Member{{Name: "q_proj", Slot: &a.Q}}
-	if a.K != nil {
-		list = append(list, Member{Name: "k_proj", Slot: &a.K})
-	}
-	if a.V != nil {
-		list = append(list, Member{Name: "v_proj", Slot: &a.V})
-	}
-	if a.QKV != nil {
-		list = []Member{{Name: "qkv_proj", Slot: &a.QKV}}
-	}
+	list := []Member{{Name: "q_proj", Slot: &a.Q}, {Name: "k_proj", Slot: &a.K}, {Name: "v_proj", Slot: &a.V}, {Name: "qkv_proj", Slot: &a.QKV}}
 	if a.Latent != nil {
 		list = a.Latent.members(&a.Q)
 	}
-	list = append(list, Member{Name: "o_proj", Slot: &a.O})
-	if a.QNorm != nil {
-		list = append(list, Member{Name: "q_norm", Part: a.QNorm})
-	}
-	if a.KNorm != nil {
-		list = append(list, Member{Name: "k_norm", Part: a.KNorm})
-	}
-	if !a.Sinks.IsNone() {
-		list = append(list, Member{Name: "sinks", Weight: &a.Sinks})
-	}
-	return list
+	return Present(append(list, Member{Name: "o_proj", Slot: &a.O}, Member{Name: "q_norm", Part: a.QNorm}, Member{Name: "k_norm", Part: a.KNorm},
+		Member{Name: "sinks", Weight: &a.Sinks})...)
 }

@@ -87,11 +87,7 @@ func (c *Conv) Forward(x tensor.Tensor) tensor.Tensor {
 
 // Members lists weight and bias.
 func (c *Conv) Members() []Member {
-	list := []Member{{Name: "weight", Weight: &c.Weight}}
-	if !c.Bias.IsNone() {
-		list = append(list, Member{Name: "bias", Weight: &c.Bias})
-	}
-	return list
+	return Present(Member{Name: "weight", Weight: &c.Weight}, Member{Name: "bias", Weight: &c.Bias})
 }
 
 // String describes the layer.

@@ -66,11 +66,7 @@ func (d *GatedDelta) project(x tensor.Tensor) (qkv, z, b, a tensor.Tensor) {
 
 // rule turns what was convolved, and b and a, into what the heads get.
 func (d *GatedDelta) rule(qkv, b, a tensor.Tensor) scan {
-	if d.Act.Apply != nil {
-		qkv = d.Act.Apply(qkv)
-	} else {
-		qkv = qkv.Silu()
-	}
+	qkv = d.Act.orSiLU(qkv)
 	keys := d.Keys * d.KeyDim
 	unit := func(x tensor.Tensor) tensor.Tensor {
 		x = split(x, d.Keys).Unsqueeze(2)
@@ -93,10 +89,9 @@ func (d *GatedDelta) join(y, z tensor.Tensor, dt dtype.Type) tensor.Tensor {
 
 // Members lists projections, convolution, decay, norm and output.
 func (d *GatedDelta) Members() []Member {
-	list := []Member{{Name: "in_proj_qkvz", Slot: &d.QKVZ}, {Name: "in_proj_ba", Slot: &d.BA}}
-	if d.QKVZ == nil {
-		list = []Member{{Name: "in_proj_qkv", Slot: &d.QKV}, {Name: "in_proj_z", Slot: &d.Z}, {Name: "in_proj_b", Slot: &d.B}, {Name: "in_proj_a", Slot: &d.A}}
-	}
-	return append(list, Member{Name: "conv1d", Part: d.Conv}, Member{Name: "dt_bias", Weight: &d.Bias}, Member{Name: "A_log", Weight: &d.ALog},
-		Member{Name: "norm", Part: d.Norm}, Member{Name: "out_proj", Slot: &d.Out})
+	return Present([]Member{
+		{Name: "in_proj_qkvz", Slot: &d.QKVZ}, {Name: "in_proj_ba", Slot: &d.BA},
+		{Name: "in_proj_qkv", Slot: &d.QKV}, {Name: "in_proj_z", Slot: &d.Z}, {Name: "in_proj_b", Slot: &d.B}, {Name: "in_proj_a", Slot: &d.A},
+		{Name: "conv1d", Part: d.Conv}, {Name: "dt_bias", Weight: &d.Bias}, {Name: "A_log", Weight: &d.ALog}, {Name: "norm", Part: d.Norm}, {Name: "out_proj", Slot: &d.Out},
+	}...)
 }

@@ -80,9 +80,8 @@ func (l *Latent) matrix(rows, rank int, dt dtype.Type) tensor.Tensor {
 
 // members lists the projections.
 func (l *Latent) members(direct *Layer) []Member {
-	list := []Member{{Name: "q_proj", Slot: direct}}
-	if l.QA != nil {
-		list = []Member{{Name: "q_a_proj", Slot: &l.QA}, {Name: "q_a_layernorm", Part: l.QNorm}, {Name: "q_b_proj", Slot: &l.QB}}
+	return []Member{
+		{Name: "q_proj", Slot: direct}, {Name: "q_a_proj", Slot: &l.QA}, {Name: "q_a_layernorm", Part: l.QNorm}, {Name: "q_b_proj", Slot: &l.QB},
+		{Name: "kv_a_proj_with_mqa", Slot: &l.KVA}, {Name: "kv_a_layernorm", Part: l.KVNorm}, {Name: "kv_b_proj", Slot: &l.KVB},
 	}
-	return append(list, Member{Name: "kv_a_proj_with_mqa", Slot: &l.KVA}, Member{Name: "kv_a_layernorm", Part: l.KVNorm}, Member{Name: "kv_b_proj", Slot: &l.KVB})
 }

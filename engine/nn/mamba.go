@@ -67,11 +67,7 @@ func (m *Mamba) project(x tensor.Tensor) (z, xbc, dt tensor.Tensor) {
 
 // scan turns what was convolved, and Δ, into what the heads get, and x [B T Heads Dim].
 func (m *Mamba) scan(xbc, dt tensor.Tensor) (r scan, x tensor.Tensor) {
-	if m.Act.Apply != nil {
-		xbc = m.Act.Apply(xbc)
-	} else {
-		xbc = xbc.Silu()
-	}
+	xbc = m.Act.orSiLU(xbc)
 	inner, group := m.Heads*m.Dim, m.Groups*m.State
 	x = xbc.Slice(2, 0, inner).Reshape(xbc.Len(0), xbc.Len(1), m.Heads, m.Dim)
 	dt = dt.Add(m.Bias.Cast(dtype.F32)).Softplus().Clip(m.Limits[0], cmp.Or(m.Limits[1], math.Inf(1)))
@@ -103,12 +99,8 @@ func (m *Mamba) join(y, x, z tensor.Tensor, dt dtype.Type) tensor.Tensor {
 
 // Members lists projections, convolution, the numbers of heads, and the norm if there is one.
 func (m *Mamba) Members() []Member {
-	list := []Member{
+	return Present([]Member{
 		{Name: "in_proj", Slot: &m.In}, {Name: "conv1d", Part: m.Conv}, {Name: "dt_bias", Weight: &m.Bias}, {Name: "A_log", Weight: &m.ALog},
-		{Name: "D", Weight: &m.D},
-	}
-	if m.Norm != nil {
-		list = append(list, Member{Name: "norm", Part: m.Norm})
-	}
-	return append(list, Member{Name: "out_proj", Slot: &m.Out})
+		{Name: "D", Weight: &m.D}, {Name: "norm", Part: m.Norm}, {Name: "out_proj", Slot: &m.Out},
+	}...)
 }

@@ -49,24 +49,11 @@ func (m *Mixture) Routed(x tensor.Tensor) (tensor.Tensor, Routing) {
 
 // Members lists router, experts and what is shared.
 func (m *Mixture) Members() []Member {
-	list := []Member{{Name: "gate", Slot: &m.Router.Logits, Exact: true}}
-	if !m.Router.Correction.IsNone() {
-		list = append(list, Member{Name: "gate.e_score_correction_bias", Weight: &m.Router.Correction})
-	}
-	if m.Narrow != nil {
-		list = append(list, Member{Name: "fc1_latent_proj", Slot: &m.Narrow})
-	}
-	list = append(list, Member{Name: "experts", Part: m.Experts})
-	if m.Widen != nil {
-		list = append(list, Member{Name: "fc2_latent_proj", Slot: &m.Widen})
-	}
-	if m.Shared != nil {
-		list = append(list, Member{Name: "shared_expert", Part: m.Shared})
-	}
-	if m.Gate != nil {
-		list = append(list, Member{Name: "shared_expert_gate", Slot: &m.Gate})
-	}
-	return list
+	return Present([]Member{
+		{Name: "gate", Slot: &m.Router.Logits, Exact: true}, {Name: "gate.e_score_correction_bias", Weight: &m.Router.Correction},
+		{Name: "fc1_latent_proj", Slot: &m.Narrow}, {Name: "experts", Part: m.Experts}, {Name: "fc2_latent_proj", Slot: &m.Widen},
+		{Name: "shared_expert", Part: m.Shared}, {Name: "shared_expert_gate", Slot: &m.Gate},
+	}...)
 }
 
 // A Router chooses experts for each token.
@@ -206,22 +193,18 @@ type Experts struct {
 func (e *Experts) Forward(x tensor.Tensor, r Routing) tensor.Tensor {
 	tokens, k, width := x.Len(0), r.Index.Len(1), x.Len(1)
 	rows := x.Unsqueeze(1).Expand(tokens, k, width)
-	act := e.Act.Apply
-	if act == nil {
-		act = tensor.Tensor.Silu
-	}
 	var inner tensor.Tensor
 	if e.Up != nil {
-		inner = act(e.Up.Of(rows, r.Index))
+		inner = e.Act.orSiLU(e.Up.Of(rows, r.Index))
 	} else {
-		inner = e.gated(biased(e.GateUp.Of(rows, r.Index), e.GateUpBias, r.Index), act)
+		inner = e.gated(biased(e.GateUp.Of(rows, r.Index), e.GateUpBias, r.Index))
 	}
 	y := biased(e.Down.Of(inner, r.Index), e.DownBias, r.Index)
 	return y.Cast(dtype.F32).Mul(r.Weights.Unsqueeze(-1)).Sum(1).Cast(x.DType())
 }
 
 // gated is what Down gets of the columns that GateUp gives.
-func (e *Experts) gated(both tensor.Tensor, act func(tensor.Tensor) tensor.Tensor) tensor.Tensor {
+func (e *Experts) gated(both tensor.Tensor) tensor.Tensor {
 	half := both.Len(-1) / 2
 	if e.Limit != 0 {
 		const slope = 1.702
@@ -229,7 +212,7 @@ func (e *Experts) gated(both tensor.Tensor, act func(tensor.Tensor) tensor.Tenso
 		gate, up := pairs.Select(-1, 0).Minimum(e.Limit), pairs.Select(-1, 1).Maximum(-e.Limit).Minimum(e.Limit)
 		return gate.Mul(gate.Mul(slope).Sigmoid()).Mul(up.Add(1))
 	}
-	return act(both.Slice(-1, 0, half)).Mul(both.Slice(-1, half, 2*half))
+	return e.Act.orSiLU(both.Slice(-1, 0, half)).Mul(both.Slice(-1, half, 2*half))
 }
 
 // biased adds to each row of y the bias that its index names, if there are any.
@@ -242,14 +225,10 @@ func biased(y, bias, index tensor.Tensor) tensor.Tensor {
 
 // Members lists the projections, and their biases if there are any.
 func (e *Experts) Members() []Member {
-	if e.Up != nil {
-		return []Member{{Name: "up_proj", Part: e.Up}, {Name: "down_proj", Part: e.Down}}
-	}
-	list := []Member{{Name: "gate_up_proj", Part: e.GateUp}, {Name: "down_proj", Part: e.Down}}
-	if !e.GateUpBias.IsNone() {
-		list = append(list, Member{Name: "gate_up_proj_bias", Weight: &e.GateUpBias}, Member{Name: "down_proj_bias", Weight: &e.DownBias})
-	}
-	return list
+	return Present([]Member{
+		{Name: "gate_up_proj", Part: e.GateUp}, {Name: "up_proj", Part: e.Up}, {Name: "down_proj", Part: e.Down},
+		{Name: "gate_up_proj_bias", Weight: &e.GateUpBias}, {Name: "down_proj_bias", Weight: &e.DownBias},
+	}...)
 }
 
 // A Grouped is a linear layer of which each row has a matrix of its own, by an index.

@@ -36,17 +36,9 @@ func (m *MLP) Forward(x tensor.Tensor) tensor.Tensor {
 
 // Members lists the projections.
 func (m *MLP) Members() []Member {
-	var list []Member
-	if m.GateUp != nil {
-		list = append(list, Member{Name: "gate_up_proj", Slot: &m.GateUp})
-	} else {
-		if m.Gate != nil {
-			list = append(list, Member{Name: "gate_proj", Slot: &m.Gate})
-		}
-		list = append(list, Member{Name: "up_proj", Slot: &m.Up})
-	}
+	list := []Member{{Name: "gate_up_proj", Slot: &m.GateUp}, {Name: "gate_proj", Slot: &m.Gate}, {Name: "up_proj", Slot: &m.Up}}
 	if m.Act != nil && m.Act.Members() != nil {
 		list = append(list, Member{Name: "act_fn", Part: m.Act})
 	}
-	return append(list, Member{Name: "down_proj", Slot: &m.Down})
+	return Present(append(list, Member{Name: "down_proj", Slot: &m.Down})...)
 }

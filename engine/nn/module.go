@@ -15,6 +15,7 @@ package nn
 import (
 	"crypto/sha256"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -123,6 +124,26 @@ type Member struct {
 	Field   Replaceable // that one, if Part is Replaceable, or in its place: Walk says it
 }
 
+// Module is the part, or the layer in the slot; nil of a weight.
+func (m Member) Module() Module {
+	if m.Slot != nil {
+		return *m.Slot
+	}
+	return m.Part
+}
+
+// Present lists members without those that are not there: weights that are none, slots without a layer, and
+// parts that are nil.
+func Present(list ...Member) []Member {
+	return slices.DeleteFunc(list, func(m Member) bool {
+		if m.Weight != nil {
+			return m.Weight.IsNone()
+		}
+		v := reflect.ValueOf(m.Module())
+		return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+	})
+}
+
 // A Param is a weight of a model, by its path.
 type Param struct {
 	Name                   string
@@ -219,11 +240,8 @@ func walk(prefix string, m Module, visit func(string, Member)) {
 			}
 		}
 		visit(path, member)
-		switch {
-		case member.Slot != nil:
-			walk(path+".", *member.Slot, visit)
-		case member.Part != nil:
-			walk(path+".", member.Part, visit)
+		if inner := member.Module(); inner != nil {
+			walk(path+".", inner, visit)
 		}
 	}
 }
@@ -393,13 +411,7 @@ func parts[T any](m Module, f func(T)) {
 		}
 	}
 	call(m)
-	Walk(m, func(_ string, member Member) {
-		if member.Slot != nil {
-			call(*member.Slot)
-		} else if member.Part != nil {
-			call(member.Part)
-		}
-	})
+	Walk(m, func(_ string, member Member) { call(member.Module()) })
 }
 
 // SetNames gives every weight of m its path as its name, which errors then show. Models call it when they are

@@ -81,14 +81,7 @@ func (n *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
 
 // Members lists the weight, and the bias if there is one.
 func (n *LayerNorm) Members() []Member {
-	if n.Weight.IsNone() {
-		return nil
-	}
-	list := []Member{{Name: "weight", Weight: &n.Weight}}
-	if !n.Bias.IsNone() {
-		list = append(list, Member{Name: "bias", Weight: &n.Bias})
-	}
-	return list
+	return Present(Member{Name: "weight", Weight: &n.Weight}, Member{Name: "bias", Weight: &n.Bias})
 }
 
 // String describes the layer.

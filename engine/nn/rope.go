@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -93,12 +94,7 @@ func (r Rope) Check(d int) error {
 	return nil
 }
 
-func (r Rope) base() float64 {
-	if r.Base == 0 {
-		return 10000
-	}
-	return r.Base
-}
+func (r Rope) base() float64 { return cmp.Or(r.Base, 10000) }
 
 func (r Rope) width(d int) int {
 	if r.Rotary == 0 || r.Scaling.Kind == "proportional" {
@@ -162,14 +158,7 @@ func (s RopeScaling) yarn(rates []float64, base float64) {
 	place := func(turns float64) float64 { // of a pair with so many turns in an original text
 		return float64(n) * math.Log(float64(s.Original)/(turns*2*math.Pi)) / (2 * math.Log(base))
 	}
-	fast, slow := s.BetaFast, s.BetaSlow
-	if fast == 0 {
-		fast = 32
-	}
-	if slow == 0 {
-		slow = 1
-	}
-	low, high := place(fast), place(slow)
+	low, high := place(cmp.Or(s.BetaFast, 32)), place(cmp.Or(s.BetaSlow, 1))
 	if !s.Untruncated {
 		low, high = math.Floor(low), math.Ceil(high)
 	}
@@ -192,11 +181,7 @@ func (r Rope) Strength() float64 {
 	case s.Kind == "yarn" && s.Factor > 1:
 		return 0.1*math.Log(s.Factor) + 1
 	case s.Kind == "longrope":
-		factor := s.Factor
-		if factor == 0 {
-			factor = float64(s.Context) / float64(s.Original)
-		}
-		if factor > 1 {
+		if factor := cmp.Or(s.Factor, float64(s.Context)/float64(s.Original)); factor > 1 {
 			return math.Sqrt(1 + math.Log(factor)/math.Log(float64(s.Original)))
 		}
 	}

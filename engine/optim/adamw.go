@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -26,15 +27,7 @@ type AdamW struct {
 }
 
 func (a AdamW) withDefaults() AdamW {
-	if a.Beta1 == 0 {
-		a.Beta1 = 0.9
-	}
-	if a.Beta2 == 0 {
-		a.Beta2 = 0.999
-	}
-	if a.Eps == 0 {
-		a.Eps = 1e-8
-	}
+	a.Beta1, a.Beta2, a.Eps = cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999), cmp.Or(a.Eps, 1e-8)
 	return a
 }
 
@@ -67,14 +60,18 @@ func (a AdamW) kindOf(p nn.Param) kind {
 
 // of returns an optimizer for parameters of one kind.
 func (a AdamW) of(k kind, params []nn.Param) method {
-	var w []tensor.Tensor
+	o := &adamW{AdamW: a, kept: kept{params: params}}
 	if k.master {
-		w = masters(params)
+		o.w = masters(params)
 	}
 	if k.eight {
-		return newAdamW8(a, params, w)
+		o.eights()
+	} else {
+		o.m.Codes, o.v.Codes = zeros(params), zeros(params)
+		o.memories = []memory{{"m", o.m.Codes}, {"v", o.v.Codes}}
 	}
-	return &adamW{AdamW: a, params: params, m: zeros(params), v: zeros(params), w: w}
+	o.memories = withMasters(o.memories, o.w)
+	return o
 }
 
 // String says the settings.
@@ -97,29 +94,35 @@ func shown(x float64) float64 {
 
 type adamW struct {
 	AdamW
-	params []nn.Param
-	m, v   []tensor.Tensor
-	w      []tensor.Tensor // masters, of all parameters or of none
-	step   int
+	kept
+	m, v tensor.Eight    // moments, which without scales are numbers
+	w    []tensor.Tensor // masters, of all parameters or of none
 }
 
 func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
 	checkStep("optim.AdamW", a.params, grads, rate)
 	values := nn.Values(a.params)
 	own := likeParams(grads, values)
-	memory := slices.Concat(a.m, a.v, a.w)
+	memory := slices.Concat(a.m.Codes, a.m.Scales, a.v.Codes, a.v.Scales, a.w)
 	u := &Update{old: slices.Concat(values, memory), private: len(memory), step: &a.step, rate: constant(rate)}
 	u.make = func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
 		step := tensor.AdamWStep{
 			At:    func() (float64, int) { return u.rate(a.step), a.step + 1 },
 			Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.WeightDecay, Scale: scale, Guard: guard, InPlace: inPlace,
 		}
-		if a.w == nil {
-			p, m, v := tensor.AdamW(values, own, a.m, a.v, step)
-			return slices.Concat(p, m, v)
+		var p, w []tensor.Tensor
+		var m, v tensor.Eight
+		switch eight := a.m.Scales != nil; {
+		case eight && a.w == nil:
+			p, m, v = tensor.AdamW8(values, own, a.m, a.v, step)
+		case eight:
+			p, m, v, w = tensor.AdamW8Masters(values, own, a.m, a.v, a.w, step)
+		case a.w == nil:
+			p, m.Codes, v.Codes = tensor.AdamW(values, own, a.m.Codes, a.v.Codes, step)
+		default:
+			p, m.Codes, v.Codes, w = tensor.AdamWMasters(values, own, a.m.Codes, a.v.Codes, a.w, step)
 		}
-		p, m, v, w := tensor.AdamWMasters(values, own, a.m, a.v, a.w, step)
-		return slices.Concat(p, m, v, w)
+		return slices.Concat(p, m.Codes, m.Scales, v.Codes, v.Scales, w)
 	}
 	return u
 }
@@ -132,9 +135,3 @@ func likeParams(grads, values []tensor.Tensor) []tensor.Tensor {
 	}
 	return own
 }
-
-func (a *adamW) memories() []memory { return withMasters([]memory{{"m", a.m}, {"v", a.v}}, a.w) }
-
-func (a *adamW) State() State { return stateOf(a.step, a.params, a.memories()) }
-
-func (a *adamW) SetState(s State) error { return restore(s, a.params, a.memories(), &a.step) }

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -54,16 +55,14 @@ func (g Grouped) of(params []nn.Param) method {
 		if !(group.Rate >= 0) || math.IsInf(group.Rate, 0) {
 			panic(&tensor.Error{Op: "optim.Grouped", Msg: fmt.Sprintf("group %q: got rate %v, want a factor", group.Params, group.Rate)})
 		}
-		if group.Rate == 0 {
-			group.Rate = 1
-		}
-		if group.Rule == nil {
-			group.Rule = g.rule()
+		rule := group.Rule
+		if rule == nil {
+			rule = g.rule()
 		}
 		if len(members[i]) == 0 {
-			group.Rule = SGD{} // there is no rest
+			rule = SGD{} // there is no rest
 		}
-		o.rates, o.groups = append(o.rates, group.Rate), append(o.groups, group.Rule.New(members[i]))
+		o.rates, o.groups = append(o.rates, cmp.Or(group.Rate, 1)), append(o.groups, rule.New(members[i]))
 	}
 	return o
 }
@@ -151,14 +150,10 @@ func (g *grouped) SetState(s State) error {
 	for i, o := range g.groups { // all are checked before one is set
 		states[i] = State{Step: s.Step, Tensors: map[string]tensor.Tensor{}}
 		for name, want := range o.State().Tensors {
-			t, ok := s.Tensors[name]
-			if !ok {
-				return fmt.Errorf("optim: the state has no tensor %q", name)
+			if err := s.fits(name, want); err != nil {
+				return err
 			}
-			if t.DType() != want.DType() || !slices.Equal(t.Shape(), want.Shape()) {
-				return fmt.Errorf("optim: tensor %q of the state is %v%v, want %v%v", name, t.DType(), t.Shape(), want.DType(), want.Shape())
-			}
-			states[i].Tensors[name] = t
+			states[i].Tensors[name] = s.Tensors[name]
 			delete(rest, name)
 		}
 	}

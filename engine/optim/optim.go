@@ -21,6 +21,7 @@
 package optim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -282,57 +283,54 @@ type memory struct {
 	tensors []tensor.Tensor // none for a parameter that has no such memory
 }
 
-// has says whether there is one of parameter i.
-func (m memory) has(i int) bool { return !m.tensors[i].IsNone() }
+// kept is what an optimizer for parameters keeps from step to step.
+type kept struct {
+	params   []nn.Param
+	memories []memory
+	step     int
+}
 
-func stateOf(step int, params []nn.Param, memories []memory) State {
-	s := State{Step: step, Tensors: map[string]tensor.Tensor{}}
-	for _, m := range memories {
-		for i, p := range params {
-			if m.has(i) {
-				s.Tensors[m.name+"."+p.Name] = m.tensors[i].Snapshot()
+// each calls f with each tensor that is remembered, and its name in a state.
+func (k *kept) each(f func(name string, t tensor.Tensor)) {
+	for _, m := range k.memories {
+		for i, p := range k.params {
+			if !m.tensors[i].IsNone() {
+				f(m.name+"."+p.Name, m.tensors[i])
 			}
 		}
 	}
+}
+
+func (k *kept) State() State {
+	s := State{Step: k.step, Tensors: map[string]tensor.Tensor{}}
+	k.each(func(name string, t tensor.Tensor) { s.Tensors[name] = t.Snapshot() })
 	return s
 }
 
-// restore checks the whole state before it changes anything, and sets the step, too.
-func restore(s State, params []nn.Param, memories []memory, step *int) error {
+// SetState checks the whole state before it changes anything.
+func (k *kept) SetState(s State) (err error) {
 	want := 0
-	for _, m := range memories {
-		for i := range params {
-			if m.has(i) {
-				want++
-			}
-		}
-	}
+	k.each(func(string, tensor.Tensor) { want++ })
 	if got := len(s.Tensors); got != want {
 		return fmt.Errorf("optim: the state has %d tensors, want %d", got, want)
 	}
-	for _, m := range memories {
-		for i, p := range params {
-			if !m.has(i) {
-				continue
-			}
-			name := m.name + "." + p.Name
-			t, ok := s.Tensors[name]
-			if !ok {
-				return fmt.Errorf("optim: the state has no tensor %q", name)
-			}
-			if want := m.tensors[i]; t.DType() != want.DType() || !slices.Equal(t.Shape(), want.Shape()) {
-				return fmt.Errorf("optim: tensor %q of the state is %v%v, want %v%v", name, t.DType(), t.Shape(), want.DType(), want.Shape())
-			}
-		}
+	k.each(func(name string, t tensor.Tensor) { err = cmp.Or(err, s.fits(name, t)) })
+	if err != nil {
+		return err
 	}
-	for _, m := range memories {
-		for i, p := range params {
-			if !m.has(i) {
-				continue
-			}
-			m.tensors[i].Set(s.Tensors[m.name+"."+p.Name].To(m.tensors[i].Device()))
-		}
+	k.each(func(name string, t tensor.Tensor) { t.Set(s.Tensors[name].To(t.Device())) })
+	k.step = s.Step
+	return nil
+}
+
+// fits says what is wrong with a tensor of a state that is to be like another one.
+func (s State) fits(name string, want tensor.Tensor) error {
+	t, ok := s.Tensors[name]
+	if !ok {
+		return fmt.Errorf("optim: the state has no tensor %q", name)
 	}
-	*step = s.Step
+	if t.DType() != want.DType() || !slices.Equal(t.Shape(), want.Shape()) {
+		return fmt.Errorf("optim: tensor %q of the state is %v%v, want %v%v", name, t.DType(), t.Shape(), want.DType(), want.Shape())
+	}
 	return nil
 }

@@ -20,13 +20,15 @@ type SGD struct {
 func (s SGD) New(params []nn.Param) Optimizer {
 	must(checked("optim.SGD", 1, setting{"Momentum", s.Momentum}), checked("optim.SGD", unlimited, setting{"WeightDecay", s.WeightDecay}))
 	return training("optim.SGD", params, func(trained []nn.Param) method {
-		o := &sgd{SGD: s, params: trained}
+		o := &sgd{SGD: s, kept: kept{params: trained}}
 		if s.Momentum != 0 {
 			o.b = zeros(trained)
+			o.memories = []memory{{"b", o.b}}
 		}
 		if !s.NoMasters {
 			o.w = masters(trained)
 		}
+		o.memories = withMasters(o.memories, o.w)
 		return o
 	})
 }
@@ -45,10 +47,9 @@ func (s SGD) String() string {
 
 type sgd struct {
 	SGD
-	params []nn.Param
-	b      []tensor.Tensor // none without momentum
-	w      []tensor.Tensor // masters of those parameters that have some; nil: none
-	step   int
+	kept
+	b []tensor.Tensor // none without momentum
+	w []tensor.Tensor // masters of those parameters that have some; nil: none
 }
 
 func (s *sgd) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
@@ -112,15 +113,3 @@ func (s *sgd) next(grads []tensor.Tensor, rate, scale tensor.Tensor) []tensor.Te
 	}
 	return list
 }
-
-func (s *sgd) memories() []memory {
-	var list []memory
-	if s.b != nil {
-		list = append(list, memory{"b", s.b})
-	}
-	return withMasters(list, s.w)
-}
-
-func (s *sgd) State() State { return stateOf(s.step, s.params, s.memories()) }
-
-func (s *sgd) SetState(state State) error { return restore(state, s.params, s.memories(), &s.step) }

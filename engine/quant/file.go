@@ -56,6 +56,14 @@ func Save(path string, m nn.Module) error {
 	return safetensors.Save(path, tensors, map[string]string{"format": "pt", metadataKey: string(text)})
 }
 
+// WeightOf is the weight of a layer that is quantised, else nil.
+func WeightOf(layer nn.Module) *Weight {
+	if l, ok := layer.(interface{ weight() *Weight }); ok {
+		return l.weight()
+	}
+	return nil
+}
+
 func (l *Linear) weight() *Weight    { return l.Weight }
 func (e *Embedding) weight() *Weight { return e.Weight }
 func (g *Grouped) weight() *Weight   { return g.Weight }

@@ -40,11 +40,7 @@ func (l *Linear) Matrix() (w tensor.Tensor, ok bool) { return l.Weight.Dequantiz
 
 // Members lists the parts of the weight, and the bias.
 func (l *Linear) Members() []nn.Member {
-	list := l.Weight.members()
-	if !l.Bias.IsNone() {
-		list = append(list, nn.Member{Name: "bias", Weight: &l.Bias})
-	}
-	return list
+	return nn.Present(append(l.Weight.members(), nn.Member{Name: "bias", Weight: &l.Bias})...)
 }
 
 // Parameters is the number of weights that the codes stand for.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -60,10 +61,7 @@ func (g *Grouped) String() string { return fmt.Sprintf("Grouped: %v", g.Weight) 
 // other, of which those of all weights are an array of dims, with its axes in another order. The first of
 // them is that of the stack then. What is joined is freed if the stack is a copy of it.
 func Join(list []*Weight, dims, axes []int) (*Weight, error) {
-	first, total := list[0], 1
-	for _, n := range dims {
-		total *= n
-	}
+	first, total := list[0], ir.Size(dims)
 	// Blocks go where they belong as a whole, if no block has outputs that part.
 	last, each := len(dims)-1, lanes
 	if axes[last] != last || dims[last]%lanes != 0 {

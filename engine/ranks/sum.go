@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
@@ -100,10 +101,7 @@ func (g *Group) overRanks(list []tensor.Tensor) ([]tensor.Tensor, error) {
 	row := all.Reshape(-1)
 	sum, at := make([]tensor.Tensor, len(list)), 0
 	for i, shape := range shapes {
-		n := 1
-		for _, length := range shape {
-			n *= length
-		}
+		n := ir.Size(shape)
 		sum[i] = row.Slice(0, at, at+n).Reshape(shape...)
 		at += (n + aligned - 1) / aligned * aligned
 	}

@@ -1,9 +1,11 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
 	"runtime"
@@ -166,14 +168,8 @@ func (t *trainer) estimate() (*Estimate, error) {
 	for _, p := range nn.Params(t.model) {
 		weights -= access.Elsewhere(p.Value())
 	}
-	optimizer := int64(0)
-	for _, memory := range t.optimizer.State().Tensors {
-		optimizer += int64(memory.Size() * memory.DType().Size())
-	}
-	total := t.on.Memory().Total
-	if total == 0 {
-		total = t.on.Info().Memory
-	}
+	optimizer := bytesOf(slices.Collect(maps.Values(t.optimizer.State().Tensors)), 0)
+	total := cmp.Or(t.on.Memory().Total, t.on.Info().Memory)
 	e := &Estimate{
 		Weights: int64(weights), Optimizer: optimizer, Gradients: gradients,
 		Waiting: waiting, Peak: used + planned + waiting, Total: total, Steps: t.o.Steps,

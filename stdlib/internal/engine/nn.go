@@ -88,6 +88,7 @@ func nnSymbols() map[string]reflect.Value {
 		"NewRMSNorm":         reflect.ValueOf(nn.NewRMSNorm),
 		"Param":              reflect.ValueOf((*nn.Param)(nil)),
 		"Params":             reflect.ValueOf(nn.Params),
+		"Present":            reflect.ValueOf(nn.Present),
 		"RMSNorm":            reflect.ValueOf((*nn.RMSNorm)(nil)),
 		"ReLU":               reflect.ValueOf(nn.ReLU),
 		"ReLU2":              reflect.ValueOf(nn.ReLU2),

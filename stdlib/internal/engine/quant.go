@@ -42,5 +42,6 @@ func quantSymbols() map[string]reflect.Value {
 		"Table":        reflect.ValueOf(quant.Table),
 		"Tables":       reflect.ValueOf(quant.Tables),
 		"Weight":       reflect.ValueOf((*quant.Weight)(nil)),
+		"WeightOf":     reflect.ValueOf(quant.WeightOf),
 	}
 }

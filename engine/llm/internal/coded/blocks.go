@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/quant"
 )
 
@@ -44,16 +45,12 @@ func (m *matrix) scales(name string, l *layout, rows, columns int) part {
 		return p
 	}
 	p.shape = m.dims(name)
-	size := 1
-	for _, n := range p.shape {
-		size *= n
-	}
 	switch {
 	case columns > 0:
 		across := (l.in + columns - 1) / columns
 		p.shape, l.group = []int{(l.out + rows - 1) / rows, across}, columns
 		p.at = func(o, i int) int { return o/rows*across + i/columns }
-	case size == 1:
+	case ir.Size(p.shape) == 1:
 		p.at = func(int, int) int { return 0 }
 	default:
 		if len(p.shape) != 1 {

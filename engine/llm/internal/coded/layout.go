@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/quant"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -107,14 +108,10 @@ type filled struct {
 }
 
 func (p part) fill() *filled {
-	n := 1
-	for _, d := range p.shape {
-		n *= d
-	}
 	if p.bits > 0 {
-		return &filled{p, make([]byte, 4*n), nil}
+		return &filled{p, make([]byte, 4*ir.Size(p.shape)), nil}
 	}
-	return &filled{p, nil, make([]float32, n)}
+	return &filled{p, nil, make([]float32, ir.Size(p.shape))}
 }
 
 func (f *filled) put(o, i int, v float32) {

@@ -31,37 +31,28 @@ func (m *Model) value(key string) any {
 	return v
 }
 
-func (m *Model) text(key string) string {
-	v := m.value(key)
-	s, ok := v.(string)
-	if v != nil && !ok {
-		m.fail(key, "got %T, want a string", v)
-	}
-	return s
-}
-
-// list reads an array of T; nil: there is none.
-func list[T any](m *Model, key string) []T {
-	v := m.value(key)
-	l, ok := v.([]T)
-	if v != nil && !ok {
-		m.fail(key, "got %T, want %T", v, l)
-	}
-	return l
-}
-
-// flag reads a bool, other if there is none.
-func (m *Model) flag(key string, other bool) bool {
+// valueOf reads a T, other if there is none; want says what it is.
+func valueOf[T any](m *Model, key string, other T, want string) T {
 	v := m.value(key)
 	if v == nil {
 		return other
 	}
-	b, ok := v.(bool)
+	x, ok := v.(T)
 	if !ok {
-		m.fail(key, "got %T, want a bool", v)
+		m.fail(key, "got %T, want %s", v, want)
 	}
-	return b
+	return x
 }
+
+func (m *Model) text(key string) string { return valueOf(m, key, "", "a string") }
+
+// list reads an array of T; nil: there is none.
+func list[T any](m *Model, key string) []T {
+	return valueOf(m, key, []T(nil), fmt.Sprintf("%T", []T(nil)))
+}
+
+// flag reads a bool, other if there is none.
+func (m *Model) flag(key string, other bool) bool { return valueOf(m, key, other, "a bool") }
 
 // number reads a number of any type, other if there is none. An f32 becomes the shortest decimal that rounds
 // to it: 1e-6, as the folder had it. Of an array, one number for each layer, all must be the same.

@@ -248,11 +248,7 @@ func (f *folder) scaling(kind string, all object, get func(fields ...string) flo
 		}
 	case "longrope", "su":
 		f.metadata[f.arch+".rope.scaling.type"] = "longrope"
-		attention := get("attention_factor")
-		if attention == 0 {
-			attention = longAttention(context, original)
-		}
-		f.number("rope.scaling.attn_factor", attention)
+		f.number("rope.scaling.attn_factor", cmp.Or(get("attention_factor"), longAttention(context, original)))
 		f.factors(ropeLong, all["long_factor"])
 		f.factors(ropeShort, all["short_factor"])
 	case "llama3":
