@@ -103,8 +103,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// An unheard context is one whose end is seen by nobody who waits for it, as a goroutine that the machine keeps
-// from running does not.
+// An unheard context is one whose end is seen by nobody who waits for it, as a goroutine that the machine
+// keeps from running does not.
 type unheard struct{ context.Context }
 
 func (unheard) Done() <-chan struct{} { return nil }
