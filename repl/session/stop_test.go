@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -100,6 +101,29 @@ func TestStops(t *testing.T) {
 				t.Errorf("afterwards the variables are %s", got)
 			}
 		})
+	}
+}
+
+// An unheard context is one whose end is seen by nobody who waits for it, as a goroutine that the machine
+// keeps from running does not.
+type unheard struct{ context.Context }
+
+func (unheard) Done() <-chan struct{} { return nil }
+
+// Code that has seen the end of its context by itself, and has ended, was interrupted.
+func TestStopSeenLate(t *testing.T) {
+	s, _ := newSession(t, Options{})
+	for name, end := range map[string]func(){"nothing more": func() {}, "runtime.Goexit": runtime.Goexit} {
+		ctx, cancel := context.WithCancel(t.Context())
+		own, leave := s.runner.Enter(ctx)
+		err := s.runner.Guard(unheard{own}, func() {
+			cancel()
+			<-own.Done()
+			end()
+		})
+		if leave(); !errors.Is(err, ErrInterrupted) {
+			t.Errorf("%s: got %v, want interrupted", name, err)
+		}
 	}
 }
 

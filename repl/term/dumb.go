@@ -25,6 +25,7 @@ func (e *dumbEditor) Ran() int                    { return -1 }
 func (e *dumbEditor) Prefill(text string)         { e.prefilled = text }
 func (e *dumbEditor) Older(func() []string)       {}
 func (e *dumbEditor) Status(string)               {}
+func (e *dumbEditor) Running(bool)                {}
 func (e *dumbEditor) Close() error                { return nil }
 
 // ReadCell reads lines until they are a complete cell; the prompt of the next line says what is missing. A

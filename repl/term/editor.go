@@ -32,6 +32,10 @@ type editor interface {
 	// Status shows an unfinished line or progress above the cell that is being typed. It replaces the
 	// earlier status.
 	Status(line string)
+	// Running says whether a cell runs, as it does from the submission on. Then Ctrl-C is a signal, at which
+	// the system drops what the terminal has yet to read. Otherwise it is a key, so what mcs says after a
+	// cell is seen however long it is held.
+	Running(on bool)
 	Close() error
 }
 
@@ -75,7 +79,8 @@ type cellEditor struct {
 	mu      sync.Mutex
 	buf     edit.Buffer
 	keys    key.Decoder
-	cooked  int // bytes of the source that were typed before Raw
+	raw     bool // the terminal gives every key
+	cooked  int  // bytes of the source that were typed before Raw
 	reading bool
 	prompt  string
 	status  string
@@ -107,7 +112,51 @@ func (e *cellEditor) Close() error {
 	e.once.Do(func() { close(e.closed) })
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.restore()
+	e.restore()
+	return e.release()
+}
+
+func (e *cellEditor) Running(on bool) {
+	e.source.turn.Lock()
+	defer e.source.turn.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if on {
+		e.release()
+	} else {
+		e.seize() // if it fails, so does the next ReadCell
+	}
+}
+
+// seize has the terminal give every key. The error is io.EOF if the editor is closed.
+func (e *cellEditor) seize() error {
+	select {
+	case <-e.closed:
+		return io.EOF
+	default:
+	}
+	if e.raw {
+		return nil
+	}
+	if err := e.console.Raw(); err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
+	e.raw = true
+	e.source.gives(true)
+	ahead := e.source.take()
+	e.source.unread(ahead)
+	e.cooked = len(ahead) + e.console.Ahead()
+	return nil
+}
+
+// release gives the terminal back as it was before seize.
+func (e *cellEditor) release() error {
+	if !e.raw {
+		return nil
+	}
+	e.raw = false
+	e.source.gives(false)
+	return e.console.Cooked()
 }
 
 func (e *cellEditor) Remember(cell string) {
@@ -214,17 +263,12 @@ func (e *cellEditor) ReadCell(n int) (string, error) {
 func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	select {
-	case <-e.closed:
-		return nil, io.EOF
-	default:
+	if err := e.seize(); err != nil {
+		return nil, err
 	}
 	width, _ := e.console.Size()
 	if news := e.steps.news(width, e.theme.style()); news != "" {
 		io.WriteString(e.console, strings.ReplaceAll(news, "\n", "\r\n"))
-	}
-	if err := e.console.Raw(); err != nil {
-		return nil, fmt.Errorf("terminal: %w", err)
 	}
 	e.prompt = fmt.Sprintf("In [%d]: ", n)
 	e.buf.Set(e.prefill, len(e.prefill))
@@ -234,10 +278,8 @@ func (e *cellEditor) begin(n int) (ahead []byte, err error) {
 	e.view.restart()
 	e.view.painter.Raw(pasteOn)
 	e.reading = true
-	e.source.gives(true)
 	ahead = e.source.take()
-	e.cooked = len(ahead) + e.console.Ahead()
-	if e.steps.due && !prefilled && e.cooked == 0 { // keys that were typed ahead are a cell of their own
+	if e.steps.due && !prefilled && len(ahead)+e.console.Ahead() == 0 { // keys that were typed ahead are a cell of their own
 		e.steps.shown = true
 		e.bring(e.steps.text(e.steps.at))
 	}
@@ -250,17 +292,15 @@ const (
 	pasteOff = "\x1b[?2004l"
 )
 
-// restore gives the terminal back as it was before begin.
-func (e *cellEditor) restore() error {
+// restore ends what begin began.
+func (e *cellEditor) restore() {
 	if !e.reading {
-		return nil
+		return
 	}
 	e.reading = false
 	e.status = ""
 	e.view.painter.Raw(pasteOff)
 	e.flush()
-	e.source.gives(false)
-	return e.console.Cooked()
 }
 
 // end leaves the cell as it stands on the screen.
@@ -372,7 +412,7 @@ func (e *cellEditor) suspend() {
 	e.view.restart()
 }
 
-// finish shows the whole cell with its end mark, and gives the terminal back.
+// finish shows the whole cell with its end mark.
 func (e *cellEditor) finish(mark string) {
 	e.search, e.menu, e.hint = nil, nil, hint{}
 	e.sized()
@@ -383,6 +423,7 @@ func (e *cellEditor) finish(mark string) {
 func (e *cellEditor) submit(cell string) {
 	e.steps.shown = e.stepping()
 	e.finish("")
+	e.release() // what is typed from now on may be for the cell
 	e.steps.ended(true)
 	e.result = &result{cell: cell}
 }

@@ -103,7 +103,7 @@ func (e *cellEditor) ask(question string, answered func([]byte) bool, learn func
 	defer e.source.turn.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.reading || e.console.Ahead() > 0 || e.console.Raw() != nil { // lines typed ahead belong to the next cell as they are
+	if e.raw || e.console.Ahead() > 0 || e.console.Raw() != nil { // lines typed ahead belong to the next cell as they are
 		return
 	}
 	defer e.console.Cooked()

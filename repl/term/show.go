@@ -13,7 +13,9 @@ import (
 
 // edit lets the person change a text with an editor, and puts the result into the next cell.
 func (nb *notebook) edit(text string) {
+	nb.editor.Running(true)
 	changed, err := editText(text)
+	nb.editor.Running(false)
 	if err != nil {
 		fmt.Fprintln(nb.out, nb.theme.errorText(err.Error(), columns()))
 		return

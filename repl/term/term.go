@@ -322,8 +322,8 @@ func (nb *notebook) run(ctx context.Context, cell string, step int) session.Resu
 			nb.pressed(meant, cancel)
 		}
 	})
+	nb.editor.Running(true)
 	nb.input.begin()
-	defer nb.input.End()
 	defer context.AfterFunc(ctx, nb.input.End)()
 	var result session.Result
 	if g, ok := nb.session.(Guide); ok && step >= 0 {
@@ -332,6 +332,8 @@ func (nb *notebook) run(ctx context.Context, cell string, step int) session.Resu
 		result = nb.session.Run(ctx, cell)
 	}
 	stop()
+	nb.input.End()
+	nb.editor.Running(false)
 	nb.progress.Finish()
 	nb.progress.FreshLine()
 	nb.show(result)

@@ -121,6 +121,7 @@ func (s *obedient) Run(ctx context.Context, cell string) session.Result {
 		fmt.Fprintln(s.io.Stdout, "heard, but")
 		select {}
 	case "read":
+		fmt.Fprintln(s.io.Stdout, "reading")
 		line, err := bufio.NewReader(s.io.Stdin).ReadString('\n')
 		r.Shown = append(r.Shown, display.Text(fmt.Sprintf("read %q %v", line, err)))
 	case "steps":
@@ -290,14 +291,14 @@ func TestOutput(t *testing.T) {
 	p.Send("print no newline\r")
 	p.See("no newline\nIn [2]:")
 	p.Send("later from a goroutine\rtyped")
-	p.See("from a goroutine\nIn [3]: typed")
+	p.See("\nfrom a goroutine\nIn [3]: typed")
 	p.Send("\x15steps\r")
 	p.See("step 4/4 ███████████████ loss 1.5 ·")
 	p.See("In [4]:")
 	p.Send("read\rmy line\r")
 	p.See("read \"my line\\n\" <nil>\nIn [5]:") // what is typed before is typed for the cell
 	p.Send("read\r")
-	p.See("In [5]: read\n")
+	p.See("In [5]: read\nreading")
 	p.Send("\x03")
 	p.See("read \"\" EOF\nIn [6]:")
 	p.Send("after\r") // the read that was given up must not swallow this

@@ -106,6 +106,22 @@ func TestHeldCtrlC(t *testing.T) {
 	}
 }
 
+// A terminal that is late sees what mcs says after a cell, though the key repeats: as a signal, it would have
+// the system drop what the terminal has not read.
+func TestHeldCtrlCOfALateTerminal(t *testing.T) {
+	p := newHome(t).open(nil)
+	p.Send("fmt.Println(\"begun\"); time.Sleep(time.Second); fmt.Println(strings.Repeat(\"x\", 10000)); for {}\r")
+	p.See("\nbegun")
+	resume := p.Pause()
+	time.Sleep(2 * time.Second) // now the system keeps what the terminal has not read
+	for range 1000 {
+		p.Send(ctrlC)
+		time.Sleep(10 * time.Microsecond)
+	}
+	resume()
+	p.See("interrupted")
+}
+
 // A kernel that does not end is ended by Ctrl-C, and the next one runs. What a compiler refuses is said with
 // the line of the cell.
 func TestInterruptKernel(t *testing.T) {

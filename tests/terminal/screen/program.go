@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ type Program struct {
 	tty  *os.File
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended and all it wrote is drawn
+	late sync.Mutex    // held while nothing is drawn
 }
 
 // Start runs cmd. The test fails if it does not end before the test does.
@@ -38,7 +40,9 @@ func Start(t testing.TB, cmd *exec.Cmd, cols, rows int) *Program {
 		buf := make([]byte, 4096)
 		for {
 			n, err := tty.Read(buf)
+			p.late.Lock()
 			p.Write(buf[:n])
+			p.late.Unlock()
 			if err != nil { // the other end is closed
 				cmd.Wait()
 				return
@@ -112,6 +116,13 @@ func (p *Program) Resize(cols, rows int) {
 	if err := pty.Setsize(p.tty, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// Pause makes the terminal one that reads and draws nothing until resume is called. What the program writes
+// meanwhile waits in the system.
+func (p *Program) Pause() (resume func()) {
+	p.late.Lock()
+	return p.late.Unlock
 }
 
 // Terminate asks the program to end, as a system that shuts down does.

@@ -237,12 +237,12 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func(c *code) er
 	select {
 	case <-n.Ended():
 		rn.workers.give(w)
-		return c.outcome(n, r.cell)
+		return c.outcome(ctx, n, r.cell)
 	case err := <-failed: // the interpreter has given up before the code ran
 		rn.workers.give(w)
 		select {
 		case <-n.Ended():
-			return c.outcome(n, r.cell)
+			return c.outcome(ctx, n, r.cell)
 		default:
 			c.rt.GiveUp(n)
 			return false, &GivenUp{err}
@@ -256,7 +256,7 @@ func (rn *Runner) supervise(ctx context.Context, p rt.Part, run func(c *code) er
 		rn.pending = n.Ended()
 		return false, &LeftError{c.rt.Cause(r.cell)}
 	}
-	return c.outcome(n, r.cell)
+	return c.outcome(ctx, n, r.cell)
 }
 
 // A GivenUp is the error of code that the interpreter rejected before any of it ran.
@@ -313,8 +313,12 @@ func (rn *Runner) stop(c *code, n *rt.Run, cell *rt.Cell) (ended bool) {
 	return ended
 }
 
-// outcome is how a run has ended.
-func (c *code) outcome(n *rt.Run, cell *rt.Cell) (quit bool, err error) {
+// outcome is how a run has ended. Code that ends when its context does may end before anybody here has seen
+// that it was to be stopped.
+func (c *code) outcome(ctx context.Context, n *rt.Run, cell *rt.Cell) (quit bool, err error) {
+	if ctx.Err() != nil {
+		c.rt.Interrupt(cell, ErrInterrupted)
+	}
 	o := n.Outcome()
 	switch cause := c.rt.Cause(cell); {
 	case cause != nil && tellsOfStop(o):

@@ -4,20 +4,20 @@
 
 package micro
 
-// divideAVX2 writes the numbers of groups from x on, in the midst of to … end, and n others, a vector or more, there: those of at most pivot from to on, the others at the end. low becomes how many are not.
+// divideAVX2 divides the numbers of groups from x on, in the midst of so many bytes at to, and n others, a vector or more, which it writes there, too: those of at most pivot come first, the others last. low becomes how many come first.
 //
 //go:noescape
-func divideAVX2(to *int32, end *int32, x *int32, groups int, from *int32, n int, pivot int, low *int)
+func divideAVX2(to *int32, bytes int, x *int32, groups int, from *int32, n int, pivot int, low *int)
 
 // sortFewAVX2 writes n numbers, up to a square of vectors, in order, each as y^(y>>31&mask) with y = x^before.
 //
 //go:noescape
 func sortFewAVX2(to *int32, from *int32, n int, mask int, before int)
 
-// divideAVX512 writes the numbers of groups from x on, in the midst of to … end, and n others, a vector or more, there: those of at most pivot from to on, the others at the end. low becomes how many are not.
+// divideAVX512 divides the numbers of groups from x on, in the midst of so many bytes at to, and n others, a vector or more, which it writes there, too: those of at most pivot come first, the others last. low becomes how many come first.
 //
 //go:noescape
-func divideAVX512(to *int32, end *int32, x *int32, groups int, from *int32, n int, pivot int, low *int)
+func divideAVX512(to *int32, bytes int, x *int32, groups int, from *int32, n int, pivot int, low *int)
 
 // sortFewAVX512 writes n numbers, up to a square of vectors, in order, each as y^(y>>31&mask) with y = x^before.
 //

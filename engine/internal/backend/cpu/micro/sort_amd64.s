@@ -648,12 +648,13 @@ DATA sortAmong<>+504(SB)/4, $0x00000000
 DATA sortAmong<>+508(SB)/4, $0x00000000
 GLOBL sortAmong<>(SB), RODATA|NOPTR, $512
 
-// func divideAVX2(to *int32, end *int32, x *int32, groups int, from *int32, n int, pivot int, low *int)
+// func divideAVX2(to *int32, bytes int, x *int32, groups int, from *int32, n int, pivot int, low *int)
 TEXT ·divideAVX2(SB), NOSPLIT, $0-64
 	MOVQ to+0(FP), DI
-	MOVQ end+8(FP), SI
+	MOVQ bytes+8(FP), SI
 	MOVQ x+16(FP), DX
 	MOVQ groups+24(FP), CX
+	ADDQ DI, SI
 	VPBROADCASTD pivot+48(FP), Y15
 	LEAQ sortPlaces<>(SB), R8
 	MOVQ $-1, R12
@@ -1270,12 +1271,13 @@ done1:
 	VZEROUPPER
 	RET
 
-// func divideAVX512(to *int32, end *int32, x *int32, groups int, from *int32, n int, pivot int, low *int)
+// func divideAVX512(to *int32, bytes int, x *int32, groups int, from *int32, n int, pivot int, low *int)
 TEXT ·divideAVX512(SB), NOSPLIT, $0-64
 	MOVQ to+0(FP), DI
-	MOVQ end+8(FP), SI
+	MOVQ bytes+8(FP), SI
 	MOVQ x+16(FP), DX
 	MOVQ groups+24(FP), CX
+	ADDQ DI, SI
 	VPBROADCASTD pivot+48(FP), Z15
 	LEAQ sortPlaces<>(SB), R8
 	MOVQ $-1, R12

@@ -2,11 +2,7 @@
 
 package micro
 
-import (
-	"unsafe"
-
-	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
-)
+import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 
 // HasSort reports whether Divide and SortFew may be called.
 func HasSort() bool { return isa.Level() != isa.Portable }
@@ -26,7 +22,6 @@ func Divide(x, room []int32, pivot int32) (low int) {
 	if isa.Level() == isa.AVX512 {
 		group, divide = 128, divideAVX512
 	}
-	at := unsafe.Pointer(&x[0])
 	before, groups, n := 0, 0, len(x)
 	if n < 3*group {
 		copy(room, x)
@@ -37,7 +32,7 @@ func Divide(x, room []int32, pivot int32) (low int) {
 		n = before + group
 		groups = (len(x) - n) / group
 	}
-	divide(&x[0], (*int32)(unsafe.Add(at, 4*len(x))), (*int32)(unsafe.Add(at, 4*before)), groups, &room[0], n, int(pivot), &low)
+	divide(&x[0], 4*len(x), &x[before], groups, &room[0], n, int(pivot), &low)
 	return low
 }
 

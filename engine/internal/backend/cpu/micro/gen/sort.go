@@ -36,10 +36,11 @@ func emitSort(f *file) {
 // elsewhere.
 func emitDivide(f *file, s set, table, among string) {
 	const group = 8 // vectors
-	fn := f.function("writes the numbers of groups from x on, in the midst of to … end, and n others, a vector or more, there: those of "+
-		"at most pivot from to on, the others at the end. low becomes how many are not.",
-		"divide"+s.name, "to *int32, end *int32, x *int32, groups int, from *int32, n int, pivot int, low *int")
-	fn.load("to", "DI", "end", "SI", "x", "DX", "groups", "CX")
+	fn := f.function("divides the numbers of groups from x on, in the midst of so many bytes at to, and n others, a vector or more, which it "+
+		"writes there, too: those of at most pivot come first, the others last. low becomes how many come first.",
+		"divide"+s.name, "to *int32, bytes int, x *int32, groups int, from *int32, n int, pivot int, low *int")
+	fn.load("to", "DI", "bytes", "SI", "x", "DX", "groups", "CX")
+	fn.op("ADDQ", "DI", "SI")
 	low, high, pivot, numbers := s.v(0), s.v(1), s.v(15), 3 // … 10
 	fn.op("VPBROADCASTD", fn.param("pivot"), pivot)
 	fn.op("LEAQ", table+"(SB)", "R8")
