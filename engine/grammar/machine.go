@@ -101,9 +101,9 @@ func (m *Machine) Start() *State {
 	defer m.mu.Unlock()
 	if m.start == nil {
 		m.forget()
-		s := &State{m: m}
-		m.reach(s, position{node: m.g.start})
-		m.start = m.same(s)
+		var s State
+		m.reach(&s, position{node: m.g.start})
+		m.start = m.same(&s)
 	}
 	return m.start
 }
@@ -167,18 +167,18 @@ func (s *State) stepped(b byte) *State {
 	if !m.v.alone[b] {
 		return dead
 	}
-	t := &State{m: m}
+	var t State // a large value, of which only same makes one that stays
 	for _, p := range s.at {
 		for _, e := range m.g.nodes[p.node].edges {
 			if e.low <= b && b <= e.high {
-				m.reach(t, position{e.to, p.in})
+				m.reach(&t, position{e.to, p.in})
 			}
 		}
 	}
 	if len(t.at) == 0 && !t.accepts || len(t.at) > mostPositions {
 		return dead
 	}
-	return m.same(t)
+	return m.same(&t)
 }
 
 // reach adds a position to a state, or where it leads before a byte is taken.
@@ -235,8 +235,9 @@ func (m *Machine) same(s *State) *State {
 	if len(m.states) >= mostStates {
 		m.forget()
 	}
-	m.states[string(key)] = s
-	return s
+	made := &State{m: m, at: s.at, accepts: s.accepts}
+	m.states[string(key)] = made
+	return made
 }
 
 func (f *frame) number() uint64 {

@@ -50,23 +50,20 @@ func record(p *Plot) *recorder {
 	return r
 }
 
-// The texts, bars and lines that the SVG has are where the PNG has ink.
+// The texts, bars and lines that the SVG has are where the pixels have ink.
 func TestSameLayout(t *testing.T) {
 	text := regexp.MustCompile(`<text x="([-\d.]+)" y="([-\d.]+)" text-anchor="(\w+)"[^>]*>([^<]+)<`)
 	line := regexp.MustCompile(`<polyline points="([^"]+)" fill="none" class="mcs-s-\d`)
 	rect := regexp.MustCompile(`<rect x="([-\d.]+)" y="([-\d.]+)" width="([-\d.]+)" height="([-\d.]+)" class="mcs-f-\d`)
 	number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
 	for name, p := range gallery() {
-		svg := p.Theme("light").Scale(2).SVG()
-		decoded, err := png.Decode(bytes.NewReader(p.PNG()))
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		pixels, ground := decoded.(*image.RGBA), color.RGBA{255, 255, 255, 255}
+		svg := p.Theme("light").SVG()
+		width, height := p.size()
+		pixels, ground := p.Render(int(2*width), int(2*height), 2, "light"), color.NRGBA{255, 255, 255, 255}
 		inked := func(b box) bool {
 			for y := int(2 * b.y0); y < int(2*b.y1); y++ {
 				for x := int(2 * b.x0); x < int(2*b.x1); x++ {
-					if pixels.RGBAAt(x, y) != ground {
+					if pixels.NRGBAAt(x, y) != ground {
 						return true
 					}
 				}

@@ -61,7 +61,7 @@ type scanner struct {
 // scan returns the tokens of text. It fails for a comment or a string without an end, and for a character
 // that is no part of the language.
 func scan(file, text string) ([]token, error) {
-	s := scanner{text: text, pos: Pos{file, 1, 1}, fresh: true, tokens: make([]token, 0, len(text)/3)}
+	s := scanner{text: text, pos: Pos{file, 1, 1}, fresh: true, tokens: make([]token, 0, len(text)/2)}
 	for s.at < len(s.text) {
 		k, n, err := s.next()
 		if err != nil {
@@ -77,9 +77,9 @@ func (s *scanner) next() (kind, int, error) {
 	rest := s.text[s.at:]
 	c := rest[0]
 	switch {
-	case strings.HasPrefix(rest, "//"):
+	case c == '/' && strings.HasPrefix(rest, "//"):
 		return space, lineEnd(rest), nil
-	case strings.HasPrefix(rest, "/*"):
+	case c == '/' && strings.HasPrefix(rest, "/*"):
 		n := strings.Index(rest[2:], "*/")
 		if n < 0 {
 			return 0, 0, Problem{s.pos, "the comment has no end: write */"}
@@ -103,7 +103,7 @@ func (s *scanner) next() (kind, int, error) {
 		return quoted, n, nil
 	}
 	for _, m := range marks {
-		if strings.HasPrefix(rest, m) {
+		if c == m[0] && strings.HasPrefix(rest, m) {
 			return mark, len(m), nil
 		}
 	}
@@ -125,8 +125,8 @@ func (s *scanner) take(k kind, n int) {
 	if k != space {
 		s.fresh = false
 	}
-	if lines := strings.Count(text, "\n"); lines > 0 {
-		s.pos.Line += lines
+	if (k == space || k == quoted) && strings.Contains(text, "\n") { // in a string behind a backslash
+		s.pos.Line += strings.Count(text, "\n")
 		s.pos.Col = len(text) - strings.LastIndexByte(text, '\n')
 		s.fresh = s.fresh || text == "\n"
 	} else {
