@@ -55,7 +55,7 @@ func (w *Watch) Machine() Machine {
 func Survey(ctx context.Context) Machine {
 	clock := newDeviceClock()
 	w := &Watch{clock: clock, before: clock.Machine()}
-	for clock.Now() < surveyTime && ctx.Err() == nil {
+	for clock.Now()+listenFor < surveyTime && ctx.Err() == nil { // Machine looks once more
 		w.pause(listenFor)
 	}
 	return w.Machine()
