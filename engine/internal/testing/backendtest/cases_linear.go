@@ -74,7 +74,7 @@ func productCases(op ir.Op) []Case {
 
 // decoderProducts are those of a decoder's layer for few rows: norms before them, gates between them.
 func decoderProducts() (list []Case) {
-	for _, s := range [][3]int{{1, 72, 40}, {1, 33, 70}, {3, 160, 65}, {8, 36, 130}, {2, 1096, 36}} {
+	for _, s := range [][3]int{{1, 72, 40}, {1, 33, 70}, {3, 160, 65}, {8, 36, 130}, {2, 1096, 36}, {13, 72, 40}} {
 		rows, k, n := s[0], s[1], s[2]
 		norm := func(b *B, dt dtype.Type) (x, y *ir.Node) {
 			x = b.Normal(dt, 1, rows, k)
