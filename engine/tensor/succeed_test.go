@@ -31,14 +31,66 @@ func TestLookedUpBeforeACompiledStep(t *testing.T) {
 			for range before {
 				step()
 			}
-			want := w.Mul(2).Floats()
-			w.Set(w.Mul(1)) // which no operation has read
+			want := w.Mul(4).Floats()
+			step() // gives w a value that no operation has read
 			n := w.node("test")
 			step()
 			var got []float32
 			if err := Try(func() { got = use(n) }); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s, after %d calls: got %v, %v, want %v", name, before, got, err, want)
 			}
+		}
+	}
+}
+
+// The same where a compiled function has looked the tensor up and not yet begun to compute: the function for
+// the varying number is called in between.
+func TestCompiledBesideACompiledStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		of       func(w, x Tensor) Tensor
+		argument bool
+	}{
+		"by a handle":    {of: func(w, x Tensor) Tensor { return w.Mul(x) }},
+		"as an argument": {of: func(w, x Tensor) Tensor { return w.Mul(x) }, argument: true},
+		"transposed":     {of: func(w, x Tensor) Tensor { return w.Reshape(2, 2).Transpose().MatMul(Ones(2, 2)).Mul(x) }},
+		"twice":          {of: func(w, x Tensor) Tensor { return w.Mul(x).Sub(w.Sum()) }},
+	} {
+		w := From([]float64{1, 2, 3, 4}).Param()
+		step := Compile(func(...Tensor) []Tensor {
+			w.Set(w.Mul(2))
+			return nil
+		})
+		between := false
+		f := Compile(func(args ...Tensor) []Tensor {
+			w := w
+			if c.argument {
+				w = args[0]
+			}
+			return []Tensor{c.of(w, Varying(func() float64 {
+				if between {
+					between = false
+					step()
+				}
+				return 1
+			}))}
+		})
+		var args []Tensor
+		if c.argument {
+			args = []Tensor{w}
+		}
+		for range 5 { // the fourth and the sixth call are not traced
+			f(args...)
+			step()
+		}
+		want := c.of(From(w.Mul(4).Floats()), Ones()).Floats()
+		step() // gives w a value that no operation has read
+		between = true
+		var got []float32
+		if err := Try(func() { got = f(args...)[0].Floats() }); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
+		}
+		if between {
+			t.Errorf("%s: no step was made in between", name)
 		}
 	}
 }

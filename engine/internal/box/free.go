@@ -82,9 +82,9 @@ func (b *Box) Replace(old, n *ir.Node) {
 }
 
 // Succeed gives the box, which holds old, the value d, with the caller's hold on its memory. If no other box
-// holds old, and at most so many operations read it, which are done, its former memory is given back. Then old
-// itself takes the value, as if d had been computed where the former one lies: a goroutine that has looked
-// old up to build on it, and has not been counted yet, gets the new value.
+// holds old, and at most so many operations read it, which are done, its former memory is given back. Then
+// old itself takes the value, as if d had been computed where the former one lies: a goroutine that has
+// looked old up to build on it, and has not been counted yet, gets the new value.
 func (b *Box) Succeed(old *ir.Node, d *ir.Data, readers int) {
 	if exchange(old, d, readers) {
 		events.Changed(old)

@@ -55,9 +55,9 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 func (c *Captured) Same(as *Captured) bool { return c.key == as.key && c.plan.dev == as.plan.dev }
 
 // Bind says where each Run finds its leaves and numbers. nodes has the node that holds each leaf, or nil;
-// keep says for each output which leaf it replaces, or -1, and kept which leaves are replaced. The value of an
-// output that lies in the memory of that leaf is the leaf's own Data. Where a node has another value by the
-// time of the Run, leaves has that afterwards.
+// keep says for each output which leaf it replaces, or -1, and kept which leaves are replaced. The value of
+// an output that lies in the memory of that leaf is the leaf's own Data. Where a node has another value by
+// the time of the Run, leaves has that afterwards.
 func (c *Captured) Bind(leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, kept []bool) {
 	c.in.leaves, c.in.consts, c.in.nodes, c.in.keep, c.in.kept = leaves, consts, nodes, keep, kept
 }

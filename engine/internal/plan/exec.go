@@ -136,8 +136,8 @@ func (p *plan) flies(ctx context.Context, s *state, in *inputs) {
 // made for.
 var errMoved = errors.New("got a tensor that changes its layout meanwhile")
 
-// retain keeps the memory of the leaves from being given back while a plan runs, and release ends that. A leaf
-// that another goroutine gave a new value since it was looked up has that.
+// retain keeps the memory of the leaves from being given back while a plan runs, and release ends that. A
+// leaf that another goroutine gave a new value since it was looked up has that.
 func (in *inputs) retain() error {
 	var sound ir.Run // the last one that has no error
 	for i, d := range in.leaves {
@@ -177,6 +177,9 @@ func (in *inputs) hold(i int) error {
 		return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.name(i))
 	case now != d && (now.Layout.Offset != d.Layout.Offset || !slices.Equal(now.Layout.Stride, d.Layout.Stride)):
 		now.Buf.(*backend.Block).Release()
+		if in.graph == nil && d.Buf.(*backend.Block).Retain() { // what was captured has no walk to make again
+			return nil
+		}
 		return errMoved
 	}
 	in.leaves[i] = now
