@@ -271,10 +271,20 @@ func FromBytes(dt dtype.Type, data []byte, shape ...int) Tensor {
 	return leafOn(backend.Default(), dt, slices.Clone(shape), data, "")
 }
 
+// hold returns n's value, whose memory stays until end.
+func hold(op string, n *ir.Node) (d *ir.Data, end func()) {
+	if d = backend.Hold(n); d == nil {
+		fail(op, "got %v, which was freed", n)
+	}
+	return d, d.Buf.(*backend.Block).Release
+}
+
 // hostBytes reads an evaluated node as contiguous little-endian elements.
 func hostBytes(n *ir.Node) []byte {
 	outsideOnly("read")
-	l, size := n.Value().Layout, n.DType.Size()
+	d, end := hold("read", n)
+	defer end()
+	l, size := d.Layout, n.DType.Size()
 	hostRoom("read", l.Size(), size)
 	out := make([]byte, l.Size()*size)
 	if len(out) == 0 {
@@ -282,12 +292,12 @@ func hostBytes(n *ir.Node) []byte {
 	}
 	dev := n.Dev.(*backend.Device)
 	if l.IsContiguous() {
-		check("read", dev.Download(scope.Context(), out, n.Value(), l.Offset*size))
+		check("read", dev.Download(scope.Context(), out, d, l.Offset*size))
 		return out
 	}
 	first, last := span(*l)
 	raw := make([]byte, (last-first+1)*size)
-	check("read", dev.Download(scope.Context(), raw, n.Value(), first*size))
+	check("read", dev.Download(scope.Context(), raw, d, first*size))
 	shape, stride := append([]int{1, 1}, l.Shape...), append([]int{0, 0}, l.Stride...)
 	switch at := l.Offset - first; size {
 	case 1:

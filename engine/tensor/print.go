@@ -119,7 +119,9 @@ func shownValues(n *ir.Node, shown [][]int) []byte {
 	if ir.Size(n.Shape) == 0 {
 		return nil
 	}
-	r := reader{n: n, shown: shown, layout: *n.Value().Layout}
+	d, end := hold("read", n)
+	defer end()
+	r := reader{n: n, d: d, shown: shown, layout: *d.Layout}
 	r.axis(0, r.layout.Offset)
 	return r.out
 }
@@ -167,6 +169,7 @@ func cells(n *ir.Node, shown [][]int) []string {
 // A reader collects the shown elements of an evaluated node, one download for each run of neighbours.
 type reader struct {
 	n      *ir.Node
+	d      *ir.Data // its value
 	shown  [][]int
 	layout ir.Layout
 	out    []byte
@@ -214,7 +217,7 @@ func (r *reader) run(pos, stride, k int) {
 	}
 	first, last := min(pos, pos+(k-1)*stride), max(pos, pos+(k-1)*stride)
 	raw := make([]byte, (last-first+1)*size)
-	check("read", r.n.Dev.(*backend.Device).Download(scope.Context(), raw, r.n.Value(), first*size))
+	check("read", r.n.Dev.(*backend.Device).Download(scope.Context(), raw, r.d, first*size))
 	for i := range k {
 		at := (pos + i*stride - first) * size
 		r.out = append(r.out, raw[at:at+size]...)

@@ -153,7 +153,7 @@ func (p *replay) bind(args []*ir.Node) bool {
 	return true
 }
 
-// value returns what the leaf holds now, and the node if it is a box's.
+// value returns what the leaf holds now, and the node unless the function has made it of Go's numbers.
 func (from *origin) value(args []*ir.Node) (*ir.Data, *ir.Node) {
 	switch {
 	case from.box != nil:
@@ -164,7 +164,7 @@ func (from *origin) value(args []*ir.Node) (*ir.Data, *ir.Node) {
 		}
 		return n.Value(), n
 	case from.arg >= 0:
-		return args[from.arg].Value(), nil
+		return args[from.arg].Value(), args[from.arg]
 	}
 	return from.made, nil
 }
@@ -309,8 +309,10 @@ func (p *replay) retain(now *invocation) {
 			continue
 		}
 		d, n := o.leaf.value(now.args)
-		if d.Freed || !d.Buf.(*backend.Block).Retain() {
-			fail("compile", "got %v, which was freed", n)
+		if n != nil {
+			d, _ = hold("compile", n)
+		} else {
+			d.Buf.(*backend.Block).Retain() // which the trace has made, and the replay keeps
 		}
 		p.stored = append(p.stored, d)
 	}

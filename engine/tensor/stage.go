@@ -68,7 +68,7 @@ func (p *replay) stageOf(tr *trace, compute []*ir.Node) *stage {
 	s.data, s.nodes, s.got = make([]*ir.Data, len(s.leaves)), make([]*ir.Node, len(s.leaves)), make([]*ir.Data, len(compute))
 	s.result = func(i int, d *ir.Data) { s.got[i] = d }
 	s.keep, s.kept = slices.Repeat([]int{-1}, len(compute)), make([]bool, len(s.leaves))
-	c.Bind(s.data, s.scalars, s.nodes, s.keep)
+	c.Bind(s.data, s.scalars, s.nodes, s.keep, s.kept)
 	return s
 }
 
@@ -134,9 +134,7 @@ func (s *stage) bind(args []*ir.Node) bool {
 			continue
 		}
 		d, n := from.value(args)
-		if s.data[i] = d; s.kept[i] {
-			s.nodes[i] = n
-		}
+		s.data[i], s.nodes[i] = d, n
 		if from.box != nil && !sameLayout(d.Layout, s.layouts[i]) { // takes has looked at arguments
 			return false
 		}
@@ -178,7 +176,12 @@ func (m *moved) copy(ctx context.Context, now *invocation, computed *ir.Data) (e
 	case m.data != nil:
 		return nil
 	case computed == nil:
-		computed, _ = m.leaf.value(now.args)
+		var n *ir.Node
+		if computed, n = m.leaf.value(now.args); n != nil {
+			held, end := hold("compile", n)
+			defer end()
+			computed = held
+		}
 	}
 	if m.data, err = plan.Move(ctx, m.to, m.Type, computed); err != nil {
 		return fmt.Errorf("to %v: %w", m.to, err)

@@ -134,9 +134,9 @@ func Freeze(t tensor.Tensor, why string) {
 // Move is t.Set(y) for a tensor y to which only the caller refers: y is freed. If only t held its former
 // value, and readers operations at most read that, its memory is given back, too.
 //
-// If y was computed where t's value lay, t keeps its node. A goroutine that reads the node or makes
-// operations from it at the same time does so before or after the step: either the step has seen that and
-// computed y elsewhere, or the goroutine gets the new value, and the next step sees it.
+// In that case, and if y was computed where t's value lay, t keeps its node. A goroutine that reads the node
+// or makes operations from it at the same time does so before or after the step: either the step has seen
+// that and computed y elsewhere, or the goroutine gets the new value, and the next step sees it.
 func Move(t, y tensor.Tensor, readers int) {
 	if Tracing() {
 		t.Set(y)
@@ -150,10 +150,9 @@ func Move(t, y tensor.Tensor, readers int) {
 		events.Changed(old)
 		return
 	}
-	leaf, err := box.Share("set", n, old)
-	check("set", err)
+	d := backend.Hold(n)
 	y.Free()
-	box.Of(t).Succeed(old, leaf, readers)
+	box.Of(t).Succeed(old, d, readers)
 }
 
 // CanTake says whether t can take the value of y although the run that computes y is under way: no data can

@@ -26,9 +26,7 @@ func Spread(t tensor.Tensor, by backend.Parts) {
 	dev, ctx := n.Dev.(*backend.Device), scope.Context()
 	block, err := dev.Spread(ctx, ir.Size(n.Shape)*size, by, func(at int, to []byte) error { return dev.Download(ctx, to, d, at) })
 	check("spread", err)
-	leaf := ir.NewLeaf(n.Dev, n.DType, &ir.Data{Buf: block, Layout: &whole}, n.Name)
-	leaf.Succeed(n)
-	box.Of(t).Succeed(n, leaf, 0)
+	box.Of(t).Succeed(n, &ir.Data{Buf: block, Layout: &whole}, 0)
 }
 
 // inPartsBy is the setting of WithParts.

@@ -1,5 +1,7 @@
 package backend
 
+import "github.com/mcs-notebook/mcs/engine/internal/ir"
+
 // A Claim is an evaluation's right to change blocks that other goroutines may read afterwards. A goroutine
 // that wants to hold one of them waits until the evaluation is done, and so never sees a part of the change.
 type Claim struct{ done chan struct{} }
@@ -30,3 +32,26 @@ func (b *Block) Claim(c *Claim, holders int, ok func() bool) bool {
 
 // EndClaim ends the block's part of a claim, before the claim's End.
 func (b *Block) EndClaim() { b.claim.Store(nil) }
+
+// Hold makes the caller one more holder of the memory of n's value, and returns that: nil if it has none, or
+// was freed. Another goroutine may give n a new value meanwhile, so the caller must not use one that it has
+// looked up before.
+func Hold(n *ir.Node) *ir.Data {
+	for {
+		d := n.Value()
+		if d == nil || d.Freed {
+			return nil
+		}
+		b := d.Buf.(*Block)
+		held, now := b.Retain(), n.Value()
+		if held && now == d {
+			return d
+		}
+		if held {
+			b.Release()
+		}
+		if now == d {
+			return nil
+		}
+	}
+}

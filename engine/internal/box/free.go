@@ -56,14 +56,19 @@ func release(n *ir.Node) {
 
 // Share returns a leaf that holds n's value, too, with the name of old, a parameter or frozen if old is.
 func Share(op string, n, old *ir.Node) (*ir.Node, error) {
-	d := n.Value()
-	if d.Freed || !d.Buf.(*backend.Block).Retain() {
+	d := backend.Hold(n)
+	if d == nil {
 		return nil, wasFreed(op, n)
 	}
-	leaf := ir.NewLeaf(n.Dev, n.DType, d, old.Name)
+	return after(old, d), nil
+}
+
+// after returns a leaf with a value, which a box is to hold after old.
+func after(old *ir.Node, d *ir.Data) *ir.Node {
+	leaf := ir.NewLeaf(old.Dev, old.DType, d, old.Name)
 	leaf.Succeed(old)
 	events.Given(leaf)
-	return leaf, nil
+	return leaf
 }
 
 // Put gives the box a node and nothing else: the function that is being compiled has made both.
@@ -76,16 +81,39 @@ func (b *Box) Replace(old, n *ir.Node) {
 	old.Release()
 }
 
-// Succeed is Replace that gives the memory of the old value back, if no other box holds it and at most so
-// many operations read it.
-func (b *Box) Succeed(old, n *ir.Node, readers int) {
-	n.Retain()
-	b.node.Store(n)
-	if old.Readers() > readers {
-		old.Release()
+// Succeed gives the box, which holds old, the value d, with the caller's hold on its memory. If no other box
+// holds old, and at most so many operations read it, which are done, its former memory is given back. Then
+// old itself takes the value, as if d had been computed where the former one lies: a goroutine that has
+// looked old up to build on it, and has not been counted yet, gets the new value.
+func (b *Box) Succeed(old *ir.Node, d *ir.Data, readers int) {
+	if exchange(old, d, readers) {
+		events.Changed(old)
 		return
 	}
-	release(old)
+	b.Replace(old, after(old, d))
+}
+
+// exchange gives n the value d if only its box, and so many operations at most, can see the one it has. Who
+// reads the value meanwhile waits.
+func exchange(n *ir.Node, d *ir.Data, readers int) (done bool) {
+	was, seen := n.Value(), 0
+	if was == nil || was.Freed || n.Tracked && n.Op != ir.Leaf { // its history is that of the former value
+		return false
+	}
+	b, c := was.Buf.(*backend.Block), backend.NewClaim()
+	defer c.End()
+	if !b.Claim(c, b.References(), func() bool { seen = n.Readers(); return n.Handles() <= 1 && seen <= readers }) {
+		return false
+	}
+	if done = n.Exchange(was, d); done {
+		b.Release()
+	}
+	b.EndClaim()
+	b.Release()
+	for ; done && seen > 0; seen-- {
+		n.Unread()
+	}
+	return done
 }
 
 // Become gives the box a value that was computed in its place. Its old memory is given back if no operation
@@ -96,10 +124,7 @@ func (b *Box) Become(d *ir.Data) {
 		events.Changed(old)
 		return
 	}
-	leaf := ir.NewLeaf(old.Dev, old.DType, d, old.Name)
-	events.Given(leaf)
-	leaf.Succeed(old)
-	b.Succeed(old, leaf, 0)
+	b.Succeed(old, d, 0)
 }
 
 // InPlace says whether n was computed where the value of old lies.

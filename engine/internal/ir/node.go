@@ -178,6 +178,9 @@ func (n *Node) Free() *Data {
 	return d
 }
 
+// Exchange gives the node the value d in place of was, unless it has another one meanwhile.
+func (n *Node) Exchange(was, d *Data) bool { return n.data.CompareAndSwap(was, d) }
+
 // freed stands for the value of a node that was freed.
 var freed = &Data{Layout: &Layout{}, Freed: true}
 

@@ -54,11 +54,12 @@ func Capture(ctx context.Context, outs []*ir.Node) (*Captured, error) {
 // Same says whether the graphs were the same work, on the same device.
 func (c *Captured) Same(as *Captured) bool { return c.key == as.key && c.plan.dev == as.plan.dev }
 
-// Bind says where each Run finds its leaves and numbers. nodes has the node that holds each leaf which a
-// result replaces, and nil for the other leaves; keep says for each output which leaf it replaces, or -1. The
-// value of an output that lies in the memory of that leaf is the leaf's own Data.
-func (c *Captured) Bind(leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int) {
-	c.in.leaves, c.in.consts, c.in.nodes, c.in.keep = leaves, consts, nodes, keep
+// Bind says where each Run finds its leaves and numbers. nodes has the node that holds each leaf, or nil;
+// keep says for each output which leaf it replaces, or -1, and kept which leaves are replaced. The value of
+// an output that lies in the memory of that leaf is the leaf's own Data. Where a node has another value by
+// the time of the Run, leaves has that afterwards.
+func (c *Captured) Bind(leaves []*ir.Data, consts []ir.Scalar, nodes []*ir.Node, keep []int, kept []bool) {
+	c.in.leaves, c.in.consts, c.in.nodes, c.in.keep, c.in.kept = leaves, consts, nodes, keep, kept
 }
 
 // Run runs the plan; only one goroutine at a time may call it.

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -35,7 +37,7 @@ func (p *plan) newState() *state {
 type inputs struct {
 	leaves  []*ir.Data
 	consts  []ir.Scalar
-	nodes   []*ir.Node      // that hold the leaves; nil for a leaf that no result may replace
+	nodes   []*ir.Node      // that hold the leaves; nil for a leaf that nothing replaces
 	readers int             // how many readers of a leaf are the run's own: 1, or 0 if its graph was thrown away
 	discard bool            // the results are given back: none may lie in the memory of a leaf
 	records *events.Records // that are told
@@ -43,6 +45,7 @@ type inputs struct {
 	graph   *ir.Graph       // the walk; nil for a captured plan
 	origins [][]ir.Origin   // of a captured plan
 	keep    []int           // of a captured plan: the leaf whose Data stands for output i if that lies in its memory, or -1
+	kept    []bool          // of a captured plan: which leaves a result may replace
 	state   *state          // of a captured plan: its own
 }
 
@@ -129,16 +132,22 @@ func (p *plan) flies(ctx context.Context, s *state, in *inputs) {
 	}
 }
 
-// retain keeps the memory of the leaves from being given back while a plan runs, and release ends that.
+// errMoved says that another goroutine gave a leaf a value that lies otherwise in memory than the plan was
+// made for.
+var errMoved = errors.New("got a tensor that changes its layout meanwhile")
+
+// retain keeps the memory of the leaves from being given back while a plan runs, and release ends that. A
+// leaf that another goroutine gave a new value since it was looked up has that.
 func (in *inputs) retain() error {
 	var sound ir.Run // the last one that has no error
 	for i, d := range in.leaves {
-		if d.Freed || !d.Buf.(*backend.Block).Retain() {
+		if err := in.hold(i); err != nil {
 			for _, d := range in.leaves[:i] {
 				d.Buf.(*backend.Block).Release()
 			}
-			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.name(i))
+			return err
 		}
+		d = in.leaves[i]
 		if d.Run == nil || d.Run == sound {
 			continue
 		}
@@ -150,6 +159,30 @@ func (in *inputs) retain() error {
 			return d.Run.Err()
 		}
 	}
+	return nil
+}
+
+// hold retains one leaf.
+func (in *inputs) hold(i int) error {
+	d, n := in.leaves[i], in.nodes[i]
+	if n == nil && !d.Freed && d.Buf.(*backend.Block).Retain() {
+		return nil
+	}
+	var now *ir.Data
+	if n != nil {
+		now = backend.Hold(n)
+	}
+	switch {
+	case now == nil:
+		return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.name(i))
+	case now != d && (now.Layout.Offset != d.Layout.Offset || !slices.Equal(now.Layout.Stride, d.Layout.Stride)):
+		now.Buf.(*backend.Block).Release()
+		if in.graph == nil && d.Buf.(*backend.Block).Retain() { // what was captured has no walk to make again
+			return nil
+		}
+		return errMoved
+	}
+	in.leaves[i] = now
 	return nil
 }
 

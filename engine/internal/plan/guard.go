@@ -254,14 +254,11 @@ func (p *plan) diagnoseNodes(ctx context.Context, w *ir.Graph, nodes []int32) er
 		if n.Outs != nil || !n.DType.Float() || Run(ctx, []*ir.Node{n}) != nil {
 			return nil
 		}
-		d := n.Value()
-		if d == nil || d.Freed {
+		d := backend.Hold(n)
+		if d == nil {
 			return nil
 		}
 		b := d.Buf.(*backend.Block)
-		if !b.Retain() {
-			return nil
-		}
 		defer b.Release()
 		f, err := p.lookAt(ctx, backend.Slice{Buf: b.Raw()}, n.Type(), *d.Layout)
 		if err != nil {

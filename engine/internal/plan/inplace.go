@@ -134,7 +134,7 @@ func (p *plan) endClaims(s *state) {
 // from stays. A goroutine that makes an operation or a handle later gets the new value: see access.Move.
 func (in *inputs) replaceable(t reuse) bool {
 	n, d := in.nodes[t.leaf], in.leaves[t.leaf]
-	return n != nil && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && d.Buf.(*backend.Block).References() == 2 && !backend.InParts(d)
+	return n != nil && (in.kept == nil || in.kept[t.leaf]) && n.Handles() <= 1 && (!t.whole || n.Readers() <= in.readers) && d.Buf.(*backend.Block).References() == 2 && !backend.InParts(d)
 }
 
 // markReplaced lets the nodes forget values whose memory has become a result's: reading one is an error from

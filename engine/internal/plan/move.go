@@ -20,11 +20,12 @@ func moveAll(ctx context.Context, w *ir.Graph) error {
 	}
 	for i, n := range w.Moves {
 		from := w.From[i]
-		d := from.Value()
-		if d == nil || d.Freed {
+		d := backend.Hold(from)
+		if d == nil {
 			return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", from)
 		}
 		moved, err := Move(ctx, n.Dev, from.Type(), d)
+		d.Buf.(*backend.Block).Release()
 		if err != nil {
 			return err
 		}

@@ -142,7 +142,11 @@ func run(ctx context.Context, outs []*ir.Node, spend bool, result func(*ir.Node,
 		return err
 	}
 	in := &inputs{records: records, asked: asked, graph: w, leaves: w.Leaves, consts: w.Consts, nodes: w.Holders, readers: 1, discard: spend}
-	if err := p.execute(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) }); err != nil {
+	err = p.execute(ctx, in, reused, func(i int, d *ir.Data) { result(todo[i], d) })
+	if err == errMoved {
+		return run(ctx, todo, spend, result)
+	}
+	if err != nil {
 		return err
 	}
 	records.Computed(w.Nodes, w.Holders)
