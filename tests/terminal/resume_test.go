@@ -54,11 +54,11 @@ func TestResume(t *testing.T) {
 	leave(t, p)
 
 	p = h.open(nil, "--resume")
-	p.See("not run again: In[2]: It took 1.2")
+	p.See("not run again: In[2]: It took ")
 	p.See("not run again: In[7]: It changes files, or runs a command of the system.")
 	p.See("not run again: In[8]: It changes files, or runs a command of the system.")
 	p.See("not run again: In[9]: It fails now.")
-	p.See("not run again: In[11]: It took 1.2")
+	p.See("not run again: In[11]: It took ")
 	p.See("not run again: In[13]: The process ended in it. It printed:")
 	p.See("the rest of the session has 6 cells")
 	p.See("a long log") // above the first of them
