@@ -93,8 +93,8 @@ func (b *Box) Succeed(old *ir.Node, d *ir.Data, readers int) {
 	b.Replace(old, after(old, d))
 }
 
-// exchange gives n the value d if only its box, and so many operations at most, can see the one it has. Who
-// reads the value meanwhile waits.
+// exchange gives n the value d if only its box, and so many operations at most, can see the one it has. A
+// goroutine that reads the value meanwhile waits.
 func exchange(n *ir.Node, d *ir.Data, readers int) (done bool) {
 	was, seen := n.Value(), 0
 	if was == nil || was.Freed || n.Tracked && n.Op != ir.Leaf { // its history is that of the former value
