@@ -157,6 +157,9 @@ func TestGraphBuildingIsNotTheTime(t *testing.T) {
 		{`x.MatMul(w).Eval()`, 1},
 	} {
 		r := n.timed("%timeit -t 30ms " + tt.statement)
+		if r.Median < least*float64(tt.products)/2 { // the machine may have done other work before
+			least = min(least, fastest())
+		}
 		switch got := r.Tally.Flops / product; {
 		case r.Refused != "" || r.Uneven:
 			t.Errorf("%s: no time: %s, or other work in each run: %v", tt.statement, r.Refused, r.Notes)
