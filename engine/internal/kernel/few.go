@@ -88,7 +88,7 @@ func (l Limits) Few(rows, inner, columns int, left, right dtype.Type) bool {
 	return rows <= mostFewRows && work < leastTiled
 }
 
-// isFew says whether this is a product of few rows. One that has taken a norm or a gate is.
+// isFew says whether this is a product of few rows. One that has taken a norm is.
 func (p *product) isFew(limits Limits) bool {
 	main := p.longest()
 	right := p.operandType(2*main + 1)
