@@ -36,6 +36,29 @@ func TestALateErrorMakesNoStep(t *testing.T) {
 	})
 }
 
+// What was built on a parameter before a step keeps the parameter's value of then, whatever becomes of the step.
+func TestALateStepKeepsWhatWasBuiltBefore(t *testing.T) {
+	devicetest.Register("late")
+	tensor.Within(device.WithChoice(t.Context(), &device.Choice{}), func() {
+		if err := device.Use("late"); err != nil {
+			t.Fatal(err)
+		}
+		for name, end := range map[string]func(*Pending){"Done": (*Pending).Done, "Undo": (*Pending).Undo} {
+			w := tensor.From([]float64{3, -1, 2}).Param()
+			o := AdamW{}.New([]nn.Param{nn.NewParam("w", &w)})
+			loss := w.Square().Sum()
+			before := w.Sum()
+			end(o.Update(tensor.Grad(loss, w), 0.1, tensor.Tensor{}).CommitLater(loss))
+			if got := before.Item(); got != 4 {
+				t.Errorf("%s: the sum of the weights before the step: got %v, want 4", name, got)
+			}
+			if moved, want := w.Sum().Item() != 4, name == "Done"; moved != want {
+				t.Errorf("%s: the weights changed: %v, want %v", name, moved, want)
+			}
+		}
+	})
+}
+
 func lateStep(t *testing.T, name string, rule Rule, compiled, held bool, commit func(*Update, tensor.Tensor)) {
 	w, v := tensor.From([]float64{3, -1, 2}).Param(), tensor.From([]float64{1, 1}).Param()
 	o := rule.New([]nn.Param{nn.NewParam("w", &w), nn.NewParam("v", &v)})

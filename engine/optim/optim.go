@@ -200,9 +200,9 @@ func (u *Update) Cost(guard tensor.Tensor, others ...tensor.Tensor) tensor.Cost 
 }
 
 // A Pending is a step that CommitLater asked the device for. If its guard turns out not to be finite, or the
-// device fails, Undo makes parameters, memory and count those before the step. Otherwise Done gives back what
-// was kept for that. The guard of a step that is asked for meanwhile has to be made of this one's; such steps
-// are undone first, the last one before the others.
+// device fails, Undo makes parameters, memory and count those before the step. Otherwise Done lets go of what
+// was kept for that, which graphs that were built on it still can read. The guard of a step that is asked for
+// meanwhile has to be made of this one's; such steps are undone first, the last one before the others.
 type Pending struct {
 	count func(n int) // of steps
 	at    []tensor.Tensor
@@ -219,10 +219,7 @@ func (p *Pending) Undo() {
 }
 
 // Done says that the step was made.
-func (p *Pending) Done() {
-	tensor.Free(p.old...)
-	p.at, p.old = nil, nil
-}
+func (p *Pending) Done() { p.at, p.old = nil, nil }
 
 // await waits until it is sure that the device has made the step.
 func (u *Update) await() {
