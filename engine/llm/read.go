@@ -25,35 +25,56 @@ type reader struct {
 	parts  backend.Parts // that hold the blocks' matrices together; nil: this process alone
 }
 
-func (r *reader) linear(path string, in, out int, bias bool, _ float64) nn.Layer {
+// fill gives a part of the model what the files have of it.
+func (r *reader) fill(path string, member nn.Member) {
+	if r.Err() != nil {
+		return
+	}
+	switch l := member.Module().(type) {
+	case nil:
+		*member.Weight = r.vector(path, member.Weight.Shape()...)
+	case *nn.Linear:
+		*member.Slot = r.linear(path, l)
+	case *nn.Embedding:
+		*member.Slot = r.embedding(path, l)
+	case *nn.Grouped:
+		r.grouped(path, l)
+	default:
+		for _, inner := range l.Members() {
+			r.fill(path+"."+inner.Name, inner)
+		}
+	}
+}
+
+func (r *reader) linear(path string, l *nn.Linear) nn.Layer {
+	in, out := l.In(), l.Out()
 	if r.family.conv1D && path != "lm_head" {
-		l := &nn.Linear{}
 		if w := r.Tensor(path+".weight", in, out); r.Err() == nil {
 			l.Weight = w.Named(path + ".weight").Param()
 		}
-		if bias {
+		if !l.Bias.IsNone() {
 			l.Bias = r.Vector(path+".bias", out)
 		}
 		return l
 	}
 	w := r.codes(path+".weight", in, out)
 	if w == nil {
-		var l *nn.Linear
 		ctx := scope.Context()
 		if r.parts != nil && strings.Contains(path, ".layers.") && r.Plain(r.inFiles(path+".weight")) {
 			ctx = access.WithParts(ctx, r.parts)
 		}
-		tensor.Within(ctx, func() { l = r.Linear(path, in, out, bias) })
+		tensor.Within(ctx, func() { l = r.Linear(path, in, out, !l.Bias.IsNone()) })
 		return l
 	}
-	l := &quant.Linear{Weight: w}
-	if bias {
-		l.Bias = r.Vector(path+".bias", out)
+	coded := &quant.Linear{Weight: w}
+	if !l.Bias.IsNone() {
+		coded.Bias = r.Vector(path+".bias", out)
 	}
-	return l
+	return coded
 }
 
-func (r *reader) embedding(path string, rows, width int, _ float64) nn.Layer {
+func (r *reader) embedding(path string, l *nn.Embedding) nn.Layer {
+	rows, width := l.Weight.Len(0), l.Weight.Len(1)
 	if w := r.codes(path+".weight", width, rows); w != nil {
 		return &quant.Embedding{Weight: w}
 	}
@@ -82,15 +103,8 @@ func (r *reader) codesOf(name string, shape ...int) *quant.Weight {
 	return w
 }
 
-func (r *reader) norm(path string, width int) nn.Layer {
-	weight, bias := r.Vector(path+".weight", width), tensor.Tensor{}
-	if r.c.NormBias {
-		bias = r.Vector(path+".bias", width)
-	}
-	return r.c.norm(weight, bias)
-}
-
-func (r *reader) vector(name string, _ float64, shape ...int) tensor.Tensor {
+// vector reads numbers that are computed in f32. Kernels of convolutions keep their dtype.
+func (r *reader) vector(name string, shape ...int) tensor.Tensor {
 	var t tensor.Tensor
 	if rows, ok := strings.CutSuffix(name, r.family.rows[0]); ok && r.family.rows[0] != "" && len(shape) == 2 && !r.Has(r.inFiles(name)) {
 		list := make([]tensor.Tensor, shape[0])
@@ -106,29 +120,23 @@ func (r *reader) vector(name string, _ float64, shape ...int) tensor.Tensor {
 	if r.Err() != nil {
 		return t
 	}
-	return t.Cast(dtype.F32).Named(name).Param()
-}
-
-func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *nn.Conv {
-	c := &nn.Conv{Settings: tensor.Conv{Groups: channels}}
-	if w := r.Tensor(path+".weight", channels, 1, kernel); r.Err() == nil {
-		c.Weight = w.Named(path + ".weight").Param()
+	if len(shape) < 3 {
+		t = t.Cast(dtype.F32)
 	}
-	if bias {
-		c.Bias = r.Vector(path+".bias", channels)
-	}
-	return c
+	return t.Named(name).Param()
 }
 
 // grouped reads the layers of all experts, which are tensors of their own in a folder; one tensor for each
 // part in a GGUF file; or one in all, as transformers holds them.
-func (r *reader) grouped(path string, parts []string, groups, in, out int, _ float64) *nn.Grouped {
+func (r *reader) grouped(path string, l *nn.Grouped) {
+	dot := strings.LastIndexByte(path, '.') + 1
+	parts, groups, in, out := expertParts[path[dot:]], l.Weight.Len(0), l.Weight.Len(1), l.Weight.Len(2)
+	l.Weight = tensor.Tensor{}
 	if w := r.groupedCodes(path, parts, groups, in, out); w != nil {
-		g := &nn.Grouped{}
-		g.SetInstead(&quant.Grouped{Weight: w})
-		return g
+		l.SetInstead(&quant.Grouped{Weight: w})
+		return
 	}
-	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
+	of, each := path[:dot], out/len(parts)
 	var w tensor.Tensor
 	switch first := of + parts[0] + ".weight"; {
 	case r.straight(path, groups, in, out):
@@ -156,7 +164,7 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 			for _, part := range parts {
 				t := r.Tensor(fmt.Sprintf("%s%d.%s.weight", of, i, part), each, in)
 				if r.Err() != nil {
-					return &nn.Grouped{}
+					return
 				}
 				if dt == dtype.Invalid {
 					dt, bytes = t.DType(), make([]byte, 0, groups*out*in*t.DType().Size())
@@ -166,10 +174,9 @@ func (r *reader) grouped(path string, parts []string, groups, in, out int, _ flo
 		}
 		w = tensor.FromBytes(dt, bytes, groups, out, in)
 	}
-	if r.Err() != nil {
-		return &nn.Grouped{}
+	if r.Err() == nil {
+		l.Weight = w.Eval().Transpose().Named(path + ".weight").Param()
 	}
-	return &nn.Grouped{Weight: w.Eval().Transpose().Named(path + ".weight").Param()}
 }
 
 // straight says whether the layers of all experts are one tensor [groups in out], as folders of Qwen 3 VL
@@ -274,11 +281,13 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 	}
 	f, _ := familyOf(c.Family)
 	f.conv1D = f.conv1D && !s.gguf
-	m := build(c, &reader{c, w, f, parts}, func(b *Block) {
-		if parts != nil && w.Err() == nil {
-			b.spread(parts)
+	m, r := build(c), &reader{c, w, f, parts}
+	for _, member := range m.Members() {
+		r.fill(member.Name, member)
+		if parts != nil && member.Part != nil && w.Err() == nil {
+			spread(member.Part, parts)
 		}
-	})
+	}
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
