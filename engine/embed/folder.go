@@ -284,7 +284,19 @@ func (l *loader) readEncoder(dir string, c Config) (*Encoder, error) {
 		}
 		return name
 	}
-	e := build(c, w)
+	e := build(c)
+	nn.Walk(e, func(path string, member nn.Member) {
+		switch l := member.Module().(type) {
+		case *nn.Linear:
+			*l = *w.Linear(path, l.In(), l.Out(), !l.Bias.IsNone())
+		case *nn.Embedding:
+			*l = *w.Embedding(path, l.Weight.Len(0), l.Weight.Len(1))
+		case *nn.LayerNorm:
+			if l.Weight = w.Vector(path+".weight", c.Width); !l.Bias.IsNone() {
+				l.Bias = w.Vector(path+".bias", c.Width)
+			}
+		}
+	})
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
