@@ -126,108 +126,95 @@ func (r *reader) vector(name string, shape ...int) tensor.Tensor {
 	return t.Named(name).Param()
 }
 
-// grouped reads the layers of all experts, which are tensors of their own in a folder; one tensor for each
-// part in a GGUF file; or one in all, as transformers holds them.
+// grouped reads the layers of all experts, in codes where all are stored in codes of one kind.
 func (r *reader) grouped(path string, l *nn.Grouped) {
-	dot := strings.LastIndexByte(path, '.') + 1
-	parts, groups, in, out := expertParts[path[dot:]], l.Weight.Len(0), l.Weight.Len(1), l.Weight.Len(2)
+	groups, in, out := l.Weight.Len(0), l.Weight.Len(1), l.Weight.Len(2)
+	p := r.pieces(path, groups, in, out)
 	l.Weight = tensor.Tensor{}
-	if w := r.groupedCodes(path, parts, groups, in, out); w != nil {
+	if w := r.joined(path, p); w != nil {
 		l.SetInstead(&quant.Grouped{Weight: w})
 		return
 	}
-	of, each := path[:dot], out/len(parts)
-	var w tensor.Tensor
-	switch first := of + parts[0] + ".weight"; {
-	case r.straight(path, groups, in, out):
-		if w = r.Tensor(path, groups, in, out); r.Err() == nil {
-			w = w.Transpose() // and back below
+	var list []tensor.Tensor
+	var bytes []byte // of experts that are tensors of their own, of which the result needs as much memory again
+	for _, name := range p.names {
+		t := r.Tensor(name, p.shape...)
+		if r.Err() != nil {
+			return
 		}
-	case r.Has(r.inFiles(path)):
-		w = r.Tensor(path, groups, out, in)
-	case r.Has(r.inFiles(first)):
-		var list []tensor.Tensor
-		for _, part := range parts {
-			list = append(list, r.Tensor(of+part+".weight", groups, each, in))
-		}
-		switch {
-		case r.Err() != nil:
-		case r.c.Mixture.Limit != 0 && len(list) > 1: // whose columns alternate
-			w = tensor.Stack(list, 2).Reshape(groups, out, in)
-		default:
-			w = tensor.Concat(list, 1)
-		}
-	default:
-		var bytes []byte
-		dt := dtype.Invalid
-		for i := range groups {
-			for _, part := range parts {
-				t := r.Tensor(fmt.Sprintf("%s%d.%s.weight", of, i, part), each, in)
-				if r.Err() != nil {
-					return
-				}
-				if dt == dtype.Invalid {
-					dt, bytes = t.DType(), make([]byte, 0, groups*out*in*t.DType().Size())
-				}
-				bytes = append(bytes, t.Cast(dt).Bytes()...)
+		if len(p.shape) < 3 {
+			if list == nil {
+				list, bytes = []tensor.Tensor{t}, make([]byte, 0, groups*out*in*t.DType().Size())
 			}
+			bytes = append(bytes, t.Cast(list[0].DType()).Bytes()...)
+			continue
 		}
-		w = tensor.FromBytes(dt, bytes, groups, out, in)
+		list = append(list, t)
 	}
-	if r.Err() == nil {
-		l.Weight = w.Eval().Transpose().Named(path + ".weight").Param()
+	w := list[0]
+	switch {
+	case bytes != nil:
+		w = tensor.FromBytes(w.DType(), bytes, groups, out, in)
+	case len(list) > 1:
+		w = tensor.Stack(list, slices.Index(p.axes, 0)).Reshape(groups, out, in)
+	case p.straight:
+		w = w.Transpose() // and back below
 	}
+	l.Weight = w.Eval().Transpose().Named(path + ".weight").Param()
 }
 
-// straight says whether the layers of all experts are one tensor [groups in out], as folders of Qwen 3 VL
-// have them, too.
-func (r *reader) straight(path string, groups, in, out int) bool {
-	stored := r.inFiles(path)
-	return r.Has(stored) && (r.family.straight || in != out && slices.Equal(r.Shape(stored), []int{groups, in, out}))
+// Pieces are the tensors in which the layers of all experts are stored, of one shape. The outputs of all are an
+// array of dims, with its axes in another order than the model's.
+type pieces struct {
+	names      []string
+	shape      []int
+	straight   bool // the one that there is is [groups in out]
+	dims, axes []int
 }
 
-// groupedCodes reads them where all are stored in codes of one kind; else it is nil.
-func (r *reader) groupedCodes(path string, parts []string, groups, in, out int) *quant.Weight {
-	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
-	var list []*quant.Weight
-	found := func(name string, shape ...int) bool {
-		w := r.codesOf(name, shape...)
-		if w != nil && len(list) > 0 && w.Config != list[0].Config {
-			w = nil
-		}
-		list = append(list, w)
-		return w != nil
-	}
-	dims, axes := []int{groups, out}, []int{0, 1}
-	switch stored := r.inFiles(path); {
+// pieces finds those of a path: tensors of each expert in a folder; one for each part in a GGUF file; or one in
+// all, as transformers holds them, also turned, as folders of Qwen 3 VL have it.
+func (r *reader) pieces(path string, groups, in, out int) pieces {
+	dot := strings.LastIndexByte(path, '.') + 1
+	of, parts, stored := path[:dot], expertParts[path[dot:]], r.inFiles(path)
+	each := out / len(parts)
+	p := pieces{dims: []int{groups, out}, axes: []int{0, 1}}
+	switch {
 	case r.Has(stored):
-		shape := []int{groups, out, in}
-		if r.straight(path, groups, in, out) {
-			shape = []int{groups, in, out}
-		}
-		if !found(path, shape...) {
-			return nil
+		p.names, p.shape = []string{path}, []int{groups, out, in}
+		if turned := []int{groups, in, out}; r.family.straight || in != out && slices.Equal(r.Shape(stored), turned) {
+			p.shape, p.straight = turned, true
 		}
 	case r.Has(r.inFiles(of + parts[0] + ".weight")):
-		for _, part := range parts {
-			if !found(of+part+".weight", groups, each, in) {
-				return nil
-			}
-		}
-		dims, axes = []int{len(parts), groups, each}, []int{1, 0, 2}
+		p.shape, p.dims, p.axes = []int{groups, each, in}, []int{len(parts), groups, each}, []int{1, 0, 2}
 		if r.c.Mixture.Limit != 0 && len(parts) > 1 { // whose columns alternate
-			axes = []int{1, 2, 0}
+			p.axes = []int{1, 2, 0}
+		}
+		for _, part := range parts {
+			p.names = append(p.names, of+part+".weight")
 		}
 	default:
+		p.shape = []int{each, in}
 		for i := range groups {
 			for _, part := range parts {
-				if !found(fmt.Sprintf("%s%d.%s.weight", of, i, part), each, in) {
-					return nil
-				}
+				p.names = append(p.names, fmt.Sprintf("%s%d.%s.weight", of, i, part))
 			}
 		}
 	}
-	w, err := quant.Join(list, dims, axes)
+	return p
+}
+
+// joined reads pieces that are all stored in codes of one kind; else it is nil.
+func (r *reader) joined(path string, p pieces) *quant.Weight {
+	var list []*quant.Weight
+	for _, name := range p.names {
+		w := r.codesOf(name, p.shape...)
+		if w == nil || len(list) > 0 && w.Config != list[0].Config {
+			return nil
+		}
+		list = append(list, w)
+	}
+	w, err := quant.Join(list, p.dims, p.axes)
 	if err != nil {
 		r.Fail(fmt.Errorf("%s: %w", path, err))
 		return nil
