@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,8 +164,8 @@ func (r *reader) grouped(path string, l *nn.Grouped) {
 	l.Weight = w.Eval().Transpose().Named(path + ".weight").Param()
 }
 
-// Pieces are the tensors in which the layers of all experts are stored, of one shape. The outputs of all are an
-// array of dims, with its axes in another order than the model's.
+// Pieces are the tensors in which the layers of all experts are stored, of one shape. The outputs of all are
+// an array of dims, with its axes in another order than the model's.
 type pieces struct {
 	names      []string
 	shape      []int
@@ -172,8 +173,8 @@ type pieces struct {
 	dims, axes []int
 }
 
-// pieces finds those of a path: tensors of each expert in a folder; one for each part in a GGUF file; or one in
-// all, as transformers holds them, also turned, as folders of Qwen 3 VL have it.
+// pieces finds those of a path: tensors of each expert in a folder; one for each part in a GGUF file; or one
+// in all, as transformers holds them, also turned, as folders of Qwen 3 VL have it.
 func (r *reader) pieces(path string, groups, in, out int) pieces {
 	dot := strings.LastIndexByte(path, '.') + 1
 	of, parts, stored := path[:dot], expertParts[path[dot:]], r.inFiles(path)
@@ -253,22 +254,24 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 	if w.Len() < 4*c.Layers { // so that a hostile number of layers costs nothing
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
 	}
-	names := c.names()
-	inner := cmp.Or(names.Of("model"), "model") + "."
-	if first := rename(names, "model.embed_tokens") + ".weight"; w.Stored == nil && !w.Has(first) && w.Has(strings.TrimPrefix(first, inner)) { // the model without its head
+	var m *Model
+	if err := tensor.Try(func() { m = build(c) }); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(s.path, configFile), err)
+	}
+	r := &reader{c, w, m.family, parts}
+	inner := cmp.Or(m.names.Of("model"), "model") + "."
+	if first := m.Members()[0].Name + ".weight"; w.Stored == nil && !w.Has(first) && w.Has(strings.TrimPrefix(first, inner)) { // the model without its head
 		w.Stored = func(name string) string { return strings.TrimPrefix(name, inner) }
 	}
-	if f, _ := familyOf(c.Family); w.Stored == nil && f.files != nil {
+	if w.Stored == nil && m.family.files != nil {
 		w.Stored = func(name string) string {
-			if stored := f.inFolder(name); w.Has(stored) {
+			if stored := m.family.inFolder(name); w.Has(stored) {
 				return stored
 			}
 			return name // as transformers holds it, or a GGUF file has it
 		}
 	}
-	f, _ := familyOf(c.Family)
-	f.conv1D = f.conv1D && !s.gguf
-	m, r := build(c), &reader{c, w, f, parts}
+	r.family.conv1D = m.family.conv1D && !s.gguf
 	for _, member := range m.Members() {
 		r.fill(member.Name, member)
 		if parts != nil && member.Part != nil && w.Err() == nil {
@@ -288,7 +291,7 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 			m.unread++
 			return true
 		}
-		if family, _ := familyOf(c.Family); family.ahead && beyond(stored, c.Layers) {
+		if m.family.ahead && beyond(stored, c.Layers) {
 			return true
 		}
 		if c.LentKV > 0 && c.unneeded(stored) {
