@@ -95,6 +95,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"bert", "config.json", `"num_hidden_layers": 2`, `"num_hidden_layers": 1`, `has no place for tensors ["encoder.layer.1.`},
 		{"bert", "config.json", `"num_hidden_layers": 2`, `"num_hidden_layers": 1000000000`, "want those of 1000000000 layers"},
 		{"bert", "config.json", `"num_attention_heads": 4`, `"num_attention_heads": 3`, "width 16 and 3 heads"},
+		{"bert", "config.json", `"hidden_size": 16`, `"hidden_size": 2147483648`, "config.json: rand_normal: got shape [2147483648 2147483648]"},
 		{"bert", "config.json", `"gelu"`, `"selu"`, `hidden_act: got "selu", want one of`},
 		{"bert", "config.json", `{`, `{"position_embedding_type": "relative_key",`, "position_embedding_type"},
 		{"bert", "config.json", `"is_decoder": false`, `"is_decoder": true`, "is_decoder"},

@@ -162,81 +162,58 @@ func (e *Encoder) String() string {
 	return fmt.Sprintf("%s encoder: %d layers × %d, %d heads, texts of %d tokens", c.Family, c.Layers, c.Width, c.Heads, e.Room())
 }
 
-// weights makes the layers of an encoder: with random weights, or those of a file. The path is that of the
-// layer.
-type weights interface {
-	Linear(path string, in, out int, bias bool) *nn.Linear
-	Embedding(path string, rows, width int) *nn.Embedding
-	Vector(path string, n int) tensor.Tensor
-}
-
-// build makes the encoder of a Config that was checked.
-func build(c Config, w weights) *Encoder {
-	f := families()[c.Family]
-	norm := func(path string) *nn.LayerNorm {
-		n := &nn.LayerNorm{Weight: w.Vector(path+".weight", c.Width), Eps: c.Eps}
+// build makes the encoder of a Config that was checked. Its weights begin as random numbers, normal with
+// standard deviation 0.02, biases of 0 and norms that change nothing, which are not computed: those of files
+// take their place, or New has them computed.
+func build(c Config) *Encoder {
+	f, rng := families()[c.Family], tensor.NewRNG(c.Seed)
+	norm := func() *nn.LayerNorm {
+		n := &nn.LayerNorm{Weight: tensor.Ones(c.Width), Eps: c.Eps}
 		if c.NormBias || !f.before {
-			n.Bias = w.Vector(path+".bias", c.Width)
+			n.Bias = tensor.Zeros(c.Width)
 		}
 		return n
 	}
-	e := &Encoder{Config: c, Words: w.Embedding(f.words, c.Vocab, c.Width)}
+	normal := func(shape ...int) tensor.Tensor { return rng.Randn(shape...).Mul(0.02) }
+	table := func(rows, width int) *nn.Embedding { return &nn.Embedding{Weight: normal(rows, width)} }
+	linear := func(name string, in, out int, bias bool) nn.Layer {
+		if name == "" {
+			return nil
+		}
+		l := &nn.Linear{Weight: normal(in, out)}
+		if bias || !f.bare && !(f.upFirst && name == f.gateUp) {
+			l.Bias = tensor.Zeros(out)
+		}
+		return l
+	}
+	e := &Encoder{Config: c, Words: table(c.Vocab, c.Width)}
 	if !f.rotary {
-		e.Positions = w.Embedding("embeddings.position_embeddings", c.Positions, c.Width)
+		e.Positions = table(c.Positions, c.Width)
 	}
 	if c.Types > 0 {
-		e.Types = w.Embedding("embeddings.token_type_embeddings", c.Types, c.Width)
+		e.Types = table(c.Types, c.Width)
 	}
-	e.Norm = norm(f.norm)
+	e.Norm = norm()
 	for i := range c.Layers {
-		path := fmt.Sprintf(f.layer, i)
-		linear := func(name string, in, out int, bias bool) nn.Layer {
-			if name == "" {
-				return nil
-			}
-			return w.Linear(path+name, in, out, bias || !f.bare && !(f.upFirst && name == f.gateUp))
-		}
 		b := &Block{Attn: c.attention(i), MLP: &nn.MLP{Act: activations[c.Act], UpFirst: f.upFirst}, Before: f.before, family: f}
 		b.Attn.Q, b.Attn.K = linear(f.q, c.Width, c.Width, c.AttnBias), linear(f.k, c.Width, c.Width, c.AttnBias)
 		b.Attn.V, b.Attn.QKV = linear(f.v, c.Width, c.Width, c.AttnBias), linear(f.qkv, c.Width, 3*c.Width, c.AttnBias)
 		b.Attn.O = linear(f.out, c.Width, c.Width, c.AttnBias)
 		if i > 0 || !f.before {
-			b.AttnNorm = norm(path + f.seen)
+			b.AttnNorm = norm()
 		}
 		b.MLP.Gate, b.MLP.Up = linear(f.gate, c.Width, c.Hidden, c.MLPBias), linear(f.up, c.Width, c.Hidden, c.MLPBias)
 		b.MLP.GateUp, b.MLP.Down = linear(f.gateUp, c.Width, 2*c.Hidden, c.MLPBias), linear(f.down, c.Hidden, c.Width, c.MLPBias)
-		b.MLPNorm = norm(path + f.after)
+		b.MLPNorm = norm()
 		e.Blocks = append(e.Blocks, b)
 	}
 	if f.last != "" {
-		e.Last = norm(f.last)
+		e.Last = norm()
 	}
 	if f.buckets > 0 {
-		e.Distances = w.Embedding("encoder.relative_attention_bias", f.buckets, c.Heads)
+		e.Distances = table(f.buckets, c.Heads)
 	}
 	return e
-}
-
-// random makes random weights: normal with standard deviation 0.02, biases of 0, norms that change nothing.
-type random struct{ rng *tensor.RNG }
-
-func (r random) Linear(_ string, in, out int, bias bool) *nn.Linear {
-	l := nn.NewLinearNormal(r.rng, in, out, 0.02)
-	if bias {
-		l.Bias = tensor.Zeros(out).Param()
-	}
-	return l
-}
-
-func (r random) Embedding(_ string, rows, width int) *nn.Embedding {
-	return nn.NewEmbedding(r.rng, rows, width, 0.02)
-}
-
-func (r random) Vector(path string, n int) tensor.Tensor {
-	if path[len(path)-len(".bias"):] == ".bias" {
-		return tensor.Zeros(n).Param()
-	}
-	return tensor.Ones(n).Param()
 }
 
 // New makes a model of an encoder with random weights, which pools by the mean and makes vectors of length 1.
@@ -247,7 +224,10 @@ func New(c Config) *Model {
 	if err := c.check(); err != nil {
 		panic(&tensor.Error{Op: "embed.New", Msg: err.Error()})
 	}
-	m := &Model{Body: build(c, random{tensor.NewRNG(c.Seed)}), Pooling: []Pooling{Mean}, Normalize: true}
+	m := &Model{Body: build(c), Pooling: []Pooling{Mean}, Normalize: true}
+	for _, p := range nn.Params(m) {
+		p.Value().Param()
+	}
 	if c.DType != dtype.Invalid {
 		nn.Convert(m, c.DType)
 	}

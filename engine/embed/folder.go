@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/pretrained"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/engine/tokenizer"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/wrap"
@@ -284,7 +285,22 @@ func (l *loader) readEncoder(dir string, c Config) (*Encoder, error) {
 		}
 		return name
 	}
-	e := build(c, w)
+	var e *Encoder
+	if err := tensor.Try(func() { e = build(c) }); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), err)
+	}
+	nn.Walk(e, func(path string, member nn.Member) {
+		switch l := member.Module().(type) {
+		case *nn.Linear:
+			*l = *w.Linear(path, l.In(), l.Out(), !l.Bias.IsNone())
+		case *nn.Embedding:
+			*l = *w.Embedding(path, l.Weight.Len(0), l.Weight.Len(1))
+		case *nn.LayerNorm:
+			if l.Weight = w.Vector(path+".weight", c.Width); !l.Bias.IsNone() {
+				l.Bias = w.Vector(path+".bias", c.Width)
+			}
+		}
+	})
 	if err := w.Err(); err != nil {
 		return nil, err
 	}

@@ -46,10 +46,10 @@ func (c Config) cached(layer int) (heads, key, value int) {
 }
 
 // latent makes what an attention has in place of q, k and v.
-func (c Config) latent(w weights, a *nn.Attention, path string, deviation float64) {
+func (c *maker) latent(a *nn.Attention) {
 	l := c.Latent
-	norm := func(name string, width int) nn.Layer {
-		n := w.norm(path+name, width)
+	norm := func(width int) nn.Layer {
+		n := c.norm(width)
 		if rms, ok := n.(*nn.RMSNorm); ok {
 			rms.Eps = 1e-6 // whatever the others have
 		}
@@ -57,15 +57,15 @@ func (c Config) latent(w weights, a *nn.Attention, path string, deviation float6
 	}
 	a.Latent = &nn.Latent{Turning: l.Turning, Value: l.Value}
 	if l.Q > 0 {
-		a.Latent.QA = w.linear(path+"q_a_proj", c.Width, l.Q, c.QKVBias, deviation)
-		a.Latent.QNorm = norm("q_a_layernorm", l.Q)
-		a.Latent.QB = w.linear(path+"q_b_proj", l.Q, c.Heads*c.HeadDim, false, deviation)
+		a.Latent.QA = c.linear(c.Width, l.Q, c.QKVBias)
+		a.Latent.QNorm = norm(l.Q)
+		a.Latent.QB = c.linear(l.Q, c.Heads*c.HeadDim, false)
 	} else {
-		a.Q = w.linear(path+"q_proj", c.Width, c.Heads*c.HeadDim, false, deviation)
+		a.Q = c.linear(c.Width, c.Heads*c.HeadDim, false)
 	}
-	a.Latent.KVA = w.linear(path+"kv_a_proj_with_mqa", c.Width, l.KV+l.Turning, c.QKVBias, deviation)
-	a.Latent.KVNorm = norm("kv_a_layernorm", l.KV)
-	a.Latent.KVB = w.linear(path+"kv_b_proj", l.KV, c.Heads*(c.HeadDim-l.Turning+l.Value), false, deviation)
+	a.Latent.KVA = c.linear(c.Width, l.KV+l.Turning, c.QKVBias)
+	a.Latent.KVNorm = norm(l.KV)
+	a.Latent.KVB = c.linear(l.KV, c.Heads*(c.HeadDim-l.Turning+l.Value), false)
 }
 
 // latent reads the lengths of latent attention; other and still, how much of a head does not turn, are those

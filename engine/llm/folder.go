@@ -174,43 +174,6 @@ func (m *Model) writeFolder(dir string, all []stored, config []byte, limit int) 
 	return pretrained.WriteFolder(dir, files, func(f *durable.Folder) error { return writeShards(f, all, limit) })
 }
 
-// places collects the paths of a model's weights instead of making them.
-type places struct {
-	c  Config
-	of map[string]bool
-}
-
-func (p places) linear(path string, _, _ int, bias bool, _ float64) nn.Layer {
-	return p.layer(path, bias)
-}
-
-func (p places) embedding(path string, _, _ int, _ float64) nn.Layer { return p.layer(path, false) }
-
-func (p places) norm(path string, _ int) nn.Layer { return p.layer(path, p.c.NormBias) }
-
-func (p places) vector(name string, _ float64, _ ...int) tensor.Tensor {
-	p.of[name] = true
-	return tensor.Tensor{}
-}
-
-func (p places) conv(path string, _, _ int, bias bool, _ float64) *nn.Conv {
-	p.layer(path, bias)
-	return nil
-}
-
-func (p places) grouped(path string, _ []string, _, _, _ int, _ float64) *nn.Grouped {
-	p.of[path+".weight"] = true
-	return nil
-}
-
-func (p places) layer(path string, bias bool) nn.Layer {
-	p.of[path+".weight"] = true
-	if bias {
-		p.of[path+".bias"] = true
-	}
-	return nil
-}
-
 // A stored is a tensor of a folder.
 type stored struct {
 	name  string

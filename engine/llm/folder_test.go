@@ -88,6 +88,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"llama-2", map[string]any{"hidden_size": 16.5}, "hidden_size: got 16.5, want an integer"},
 		{"llama-2", map[string]any{"hidden_size": -16}, "width -16"},
 		{"llama-2", map[string]any{"hidden_size": 1e12}, "want at most"},
+		{"llama-2", map[string]any{"hidden_size": 1 << 31, "vocab_size": 1 << 31}, "config.json: rand_normal: got shape [2147483648 2147483648]"},
 		{"llama-2", map[string]any{"num_hidden_layers": 1e9}, "want those of 1000000000 layers"},
 		{"llama-2", map[string]any{"num_hidden_layers": 3}, `no tensor "model.layers.2.input_layernorm.weight"`},
 		{"llama-2", map[string]any{"num_hidden_layers": 1}, `has no place for tensors ["model.layers.1.`},

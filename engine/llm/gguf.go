@@ -264,7 +264,9 @@ func near(a, b reflect.Value) bool {
 // names of the matrices for which they stand, codes.
 func (m *Model) stored() ([]nn.Param, map[string]*quant.Weight, error) {
 	want := map[string]bool{}
-	build(m.Config, places{m.Config, want}, nil)
+	for _, p := range nn.Params(build(m.Config)) {
+		want[p.Name] = true
+	}
 	codes, parts := map[string]*quant.Weight{}, map[string]bool{}
 	nn.Walk(m, func(path string, member nn.Member) {
 		w := quant.WeightOf(member.Module())

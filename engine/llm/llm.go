@@ -216,19 +216,24 @@ func New(c Config) *Model {
 	return c.random(nil)
 }
 
-// random makes a model of a Config that was checked, of which one block at a time has matrices of f32.
+// random computes the weights of a model of a Config that was checked, of which one block at a time has
+// matrices of f32.
 func (c Config) random(each func(*Block)) *Model {
-	convert := func(m nn.Module) {
+	m := build(c)
+	compute := func(part nn.Module) {
+		for _, p := range nn.Params(part) {
+			p.Value().Param()
+		}
 		if c.DType != dtype.Invalid {
-			nn.Convert(m, c.DType)
+			nn.Convert(part, c.DType)
 		}
 	}
-	m := build(c, &random{tensor.NewRNG(c.Seed), c}, func(b *Block) {
-		if convert(b); each != nil {
+	for _, b := range m.Blocks {
+		if compute(b); each != nil {
 			each(b)
 		}
-	})
-	convert(m)
+	}
+	compute(m)
 	m.straighten()
 	nn.SetNames(m)
 	return m

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/llm/internal/ggufhub"
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // Mamba-2, whose layers have nothing else.
@@ -365,17 +366,17 @@ func (r Recurrent) mambaKeys(c Config) map[string]any {
 	return k
 }
 
-func (c Config) mamba(w weights, path string, deviation, residual float64) nn.Recurrent {
+func (c *maker) mamba() nn.Recurrent {
 	r := c.Recurrent
 	m := &nn.Mamba{Act: activations[cmp.Or(r.Act, c.Act)], Heads: r.Values, Dim: r.ValueDim, Groups: r.Keys, State: r.KeyDim, Limits: r.Limits, NormFirst: r.NormFirst, Factors: r.Factors}
 	inner := r.Values * r.ValueDim
 	channels := inner + 2*r.Keys*r.KeyDim
-	m.In = w.linear(path+"in_proj", c.Width, inner+channels+r.Values, r.Bias, deviation)
-	m.Conv = w.conv(path+"conv1d", channels, r.Kernel, r.ConvBias, 1/math.Sqrt(float64(r.Kernel)))
-	m.Bias, m.ALog, m.D = w.vector(path+"dt_bias", 0, r.Values), w.vector(path+"A_log", 0, r.Values), w.vector(path+"D", 1, r.Values)
+	m.In = c.linear(c.Width, inner+channels+r.Values, r.Bias)
+	m.Conv = c.conv(channels, r.Kernel, r.ConvBias, 1/math.Sqrt(float64(r.Kernel)))
+	m.Bias, m.ALog, m.D = tensor.Zeros(r.Values), tensor.Zeros(r.Values), tensor.Ones(r.Values)
 	if !r.NoNorm {
-		m.Norm = &nn.RMSNorm{Weight: w.vector(path+"norm.weight", 1, inner), Eps: c.Eps, Groups: r.Keys}
+		m.Norm = &nn.RMSNorm{Weight: tensor.Ones(inner), Eps: c.Eps, Groups: r.Keys}
 	}
-	m.Out = w.linear(path+"out_proj", inner, c.Width, r.OutBias, residual)
+	m.Out = c.residual(inner, c.Width, r.OutBias)
 	return m
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,35 +26,56 @@ type reader struct {
 	parts  backend.Parts // that hold the blocks' matrices together; nil: this process alone
 }
 
-func (r *reader) linear(path string, in, out int, bias bool, _ float64) nn.Layer {
+// fill gives a part of the model what the files have of it.
+func (r *reader) fill(path string, member nn.Member) {
+	if r.Err() != nil {
+		return
+	}
+	switch l := member.Module().(type) {
+	case nil:
+		*member.Weight = r.vector(path, member.Weight.Shape()...)
+	case *nn.Linear:
+		*member.Slot = r.linear(path, l)
+	case *nn.Embedding:
+		*member.Slot = r.embedding(path, l)
+	case *nn.Grouped:
+		r.grouped(path, l)
+	default:
+		for _, inner := range l.Members() {
+			r.fill(path+"."+inner.Name, inner)
+		}
+	}
+}
+
+func (r *reader) linear(path string, l *nn.Linear) nn.Layer {
+	in, out := l.In(), l.Out()
 	if r.family.conv1D && path != "lm_head" {
-		l := &nn.Linear{}
 		if w := r.Tensor(path+".weight", in, out); r.Err() == nil {
 			l.Weight = w.Named(path + ".weight").Param()
 		}
-		if bias {
+		if !l.Bias.IsNone() {
 			l.Bias = r.Vector(path+".bias", out)
 		}
 		return l
 	}
 	w := r.codes(path+".weight", in, out)
 	if w == nil {
-		var l *nn.Linear
 		ctx := scope.Context()
 		if r.parts != nil && strings.Contains(path, ".layers.") && r.Plain(r.inFiles(path+".weight")) {
 			ctx = access.WithParts(ctx, r.parts)
 		}
-		tensor.Within(ctx, func() { l = r.Linear(path, in, out, bias) })
+		tensor.Within(ctx, func() { l = r.Linear(path, in, out, !l.Bias.IsNone()) })
 		return l
 	}
-	l := &quant.Linear{Weight: w}
-	if bias {
-		l.Bias = r.Vector(path+".bias", out)
+	coded := &quant.Linear{Weight: w}
+	if !l.Bias.IsNone() {
+		coded.Bias = r.Vector(path+".bias", out)
 	}
-	return l
+	return coded
 }
 
-func (r *reader) embedding(path string, rows, width int, _ float64) nn.Layer {
+func (r *reader) embedding(path string, l *nn.Embedding) nn.Layer {
+	rows, width := l.Weight.Len(0), l.Weight.Len(1)
 	if w := r.codes(path+".weight", width, rows); w != nil {
 		return &quant.Embedding{Weight: w}
 	}
@@ -82,15 +104,8 @@ func (r *reader) codesOf(name string, shape ...int) *quant.Weight {
 	return w
 }
 
-func (r *reader) norm(path string, width int) nn.Layer {
-	weight, bias := r.Vector(path+".weight", width), tensor.Tensor{}
-	if r.c.NormBias {
-		bias = r.Vector(path+".bias", width)
-	}
-	return r.c.norm(weight, bias)
-}
-
-func (r *reader) vector(name string, _ float64, shape ...int) tensor.Tensor {
+// vector reads numbers that are computed in f32. Kernels of convolutions keep their dtype.
+func (r *reader) vector(name string, shape ...int) tensor.Tensor {
 	var t tensor.Tensor
 	if rows, ok := strings.CutSuffix(name, r.family.rows[0]); ok && r.family.rows[0] != "" && len(shape) == 2 && !r.Has(r.inFiles(name)) {
 		list := make([]tensor.Tensor, shape[0])
@@ -106,121 +121,101 @@ func (r *reader) vector(name string, _ float64, shape ...int) tensor.Tensor {
 	if r.Err() != nil {
 		return t
 	}
-	return t.Cast(dtype.F32).Named(name).Param()
+	if len(shape) < 3 {
+		t = t.Cast(dtype.F32)
+	}
+	return t.Named(name).Param()
 }
 
-func (r *reader) conv(path string, channels, kernel int, bias bool, _ float64) *nn.Conv {
-	c := &nn.Conv{Settings: tensor.Conv{Groups: channels}}
-	if w := r.Tensor(path+".weight", channels, 1, kernel); r.Err() == nil {
-		c.Weight = w.Named(path + ".weight").Param()
+// grouped reads the layers of all experts, in codes where all are stored in codes of one kind.
+func (r *reader) grouped(path string, l *nn.Grouped) {
+	groups, in, out := l.Weight.Len(0), l.Weight.Len(1), l.Weight.Len(2)
+	p := r.pieces(path, groups, in, out)
+	l.Weight = tensor.Tensor{}
+	if w := r.joined(path, p); w != nil {
+		l.SetInstead(&quant.Grouped{Weight: w})
+		return
 	}
-	if bias {
-		c.Bias = r.Vector(path+".bias", channels)
-	}
-	return c
-}
-
-// grouped reads the layers of all experts, which are tensors of their own in a folder; one tensor for each
-// part in a GGUF file; or one in all, as transformers holds them.
-func (r *reader) grouped(path string, parts []string, groups, in, out int, _ float64) *nn.Grouped {
-	if w := r.groupedCodes(path, parts, groups, in, out); w != nil {
-		g := &nn.Grouped{}
-		g.SetInstead(&quant.Grouped{Weight: w})
-		return g
-	}
-	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
-	var w tensor.Tensor
-	switch first := of + parts[0] + ".weight"; {
-	case r.straight(path, groups, in, out):
-		if w = r.Tensor(path, groups, in, out); r.Err() == nil {
-			w = w.Transpose() // and back below
+	var list []tensor.Tensor
+	var bytes []byte // of experts that are tensors of their own, of which the result needs as much memory again
+	for _, name := range p.names {
+		t := r.Tensor(name, p.shape...)
+		if r.Err() != nil {
+			return
 		}
-	case r.Has(r.inFiles(path)):
-		w = r.Tensor(path, groups, out, in)
-	case r.Has(r.inFiles(first)):
-		var list []tensor.Tensor
-		for _, part := range parts {
-			list = append(list, r.Tensor(of+part+".weight", groups, each, in))
-		}
-		switch {
-		case r.Err() != nil:
-		case r.c.Mixture.Limit != 0 && len(list) > 1: // whose columns alternate
-			w = tensor.Stack(list, 2).Reshape(groups, out, in)
-		default:
-			w = tensor.Concat(list, 1)
-		}
-	default:
-		var bytes []byte
-		dt := dtype.Invalid
-		for i := range groups {
-			for _, part := range parts {
-				t := r.Tensor(fmt.Sprintf("%s%d.%s.weight", of, i, part), each, in)
-				if r.Err() != nil {
-					return &nn.Grouped{}
-				}
-				if dt == dtype.Invalid {
-					dt, bytes = t.DType(), make([]byte, 0, groups*out*in*t.DType().Size())
-				}
-				bytes = append(bytes, t.Cast(dt).Bytes()...)
+		if len(p.shape) < 3 {
+			if list == nil {
+				list, bytes = []tensor.Tensor{t}, make([]byte, 0, groups*out*in*t.DType().Size())
 			}
+			bytes = append(bytes, t.Cast(list[0].DType()).Bytes()...)
+			continue
 		}
-		w = tensor.FromBytes(dt, bytes, groups, out, in)
+		list = append(list, t)
 	}
-	if r.Err() != nil {
-		return &nn.Grouped{}
+	w := list[0]
+	switch {
+	case bytes != nil:
+		w = tensor.FromBytes(w.DType(), bytes, groups, out, in)
+	case len(list) > 1:
+		w = tensor.Stack(list, slices.Index(p.axes, 0)).Reshape(groups, out, in)
+	case p.straight:
+		w = w.Transpose() // and back below
 	}
-	return &nn.Grouped{Weight: w.Eval().Transpose().Named(path + ".weight").Param()}
+	l.Weight = w.Eval().Transpose().Named(path + ".weight").Param()
 }
 
-// straight says whether the layers of all experts are one tensor [groups in out], as folders of Qwen 3 VL
-// have them, too.
-func (r *reader) straight(path string, groups, in, out int) bool {
-	stored := r.inFiles(path)
-	return r.Has(stored) && (r.family.straight || in != out && slices.Equal(r.Shape(stored), []int{groups, in, out}))
+// Pieces are the tensors in which the layers of all experts are stored, of one shape. The outputs of all are
+// an array of dims, with its axes in another order than the model's.
+type pieces struct {
+	names      []string
+	shape      []int
+	straight   bool // the one that there is is [groups in out]
+	dims, axes []int
 }
 
-// groupedCodes reads them where all are stored in codes of one kind; else it is nil.
-func (r *reader) groupedCodes(path string, parts []string, groups, in, out int) *quant.Weight {
-	of, each := path[:strings.LastIndexByte(path, '.')+1], out/len(parts)
-	var list []*quant.Weight
-	found := func(name string, shape ...int) bool {
-		w := r.codesOf(name, shape...)
-		if w != nil && len(list) > 0 && w.Config != list[0].Config {
-			w = nil
-		}
-		list = append(list, w)
-		return w != nil
-	}
-	dims, axes := []int{groups, out}, []int{0, 1}
-	switch stored := r.inFiles(path); {
+// pieces finds those of a path: tensors of each expert in a folder; one for each part in a GGUF file; or one
+// in all, as transformers holds them, also turned, as folders of Qwen 3 VL have it.
+func (r *reader) pieces(path string, groups, in, out int) pieces {
+	dot := strings.LastIndexByte(path, '.') + 1
+	of, parts, stored := path[:dot], expertParts[path[dot:]], r.inFiles(path)
+	each := out / len(parts)
+	p := pieces{dims: []int{groups, out}, axes: []int{0, 1}}
+	switch {
 	case r.Has(stored):
-		shape := []int{groups, out, in}
-		if r.straight(path, groups, in, out) {
-			shape = []int{groups, in, out}
-		}
-		if !found(path, shape...) {
-			return nil
+		p.names, p.shape = []string{path}, []int{groups, out, in}
+		if turned := []int{groups, in, out}; r.family.straight || in != out && slices.Equal(r.Shape(stored), turned) {
+			p.shape, p.straight = turned, true
 		}
 	case r.Has(r.inFiles(of + parts[0] + ".weight")):
-		for _, part := range parts {
-			if !found(of+part+".weight", groups, each, in) {
-				return nil
-			}
-		}
-		dims, axes = []int{len(parts), groups, each}, []int{1, 0, 2}
+		p.shape, p.dims, p.axes = []int{groups, each, in}, []int{len(parts), groups, each}, []int{1, 0, 2}
 		if r.c.Mixture.Limit != 0 && len(parts) > 1 { // whose columns alternate
-			axes = []int{1, 2, 0}
+			p.axes = []int{1, 2, 0}
+		}
+		for _, part := range parts {
+			p.names = append(p.names, of+part+".weight")
 		}
 	default:
+		p.shape = []int{each, in}
 		for i := range groups {
 			for _, part := range parts {
-				if !found(fmt.Sprintf("%s%d.%s.weight", of, i, part), each, in) {
-					return nil
-				}
+				p.names = append(p.names, fmt.Sprintf("%s%d.%s.weight", of, i, part))
 			}
 		}
 	}
-	w, err := quant.Join(list, dims, axes)
+	return p
+}
+
+// joined reads pieces that are all stored in codes of one kind; else it is nil.
+func (r *reader) joined(path string, p pieces) *quant.Weight {
+	var list []*quant.Weight
+	for _, name := range p.names {
+		w := r.codesOf(name, p.shape...)
+		if w == nil || len(list) > 0 && w.Config != list[0].Config {
+			return nil
+		}
+		list = append(list, w)
+	}
+	w, err := quant.Join(list, p.dims, p.axes)
 	if err != nil {
 		r.Fail(fmt.Errorf("%s: %w", path, err))
 		return nil
@@ -259,26 +254,30 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 	if w.Len() < 4*c.Layers { // so that a hostile number of layers costs nothing
 		return nil, fmt.Errorf("%s: got %d tensors, want those of %d layers", s.path, w.Len(), c.Layers)
 	}
-	names := c.names()
-	inner := cmp.Or(names.Of("model"), "model") + "."
-	if first := rename(names, "model.embed_tokens") + ".weight"; w.Stored == nil && !w.Has(first) && w.Has(strings.TrimPrefix(first, inner)) { // the model without its head
+	var m *Model
+	if err := tensor.Try(func() { m = build(c) }); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(s.path, configFile), err)
+	}
+	r := &reader{c, w, m.family, parts}
+	inner := cmp.Or(m.names.Of("model"), "model") + "."
+	if first := m.Members()[0].Name + ".weight"; w.Stored == nil && !w.Has(first) && w.Has(strings.TrimPrefix(first, inner)) { // the model without its head
 		w.Stored = func(name string) string { return strings.TrimPrefix(name, inner) }
 	}
-	if f, _ := familyOf(c.Family); w.Stored == nil && f.files != nil {
+	if w.Stored == nil && m.family.files != nil {
 		w.Stored = func(name string) string {
-			if stored := f.inFolder(name); w.Has(stored) {
+			if stored := m.family.inFolder(name); w.Has(stored) {
 				return stored
 			}
 			return name // as transformers holds it, or a GGUF file has it
 		}
 	}
-	f, _ := familyOf(c.Family)
-	f.conv1D = f.conv1D && !s.gguf
-	m := build(c, &reader{c, w, f, parts}, func(b *Block) {
-		if parts != nil && w.Err() == nil {
-			b.spread(parts)
+	r.family.conv1D = m.family.conv1D && !s.gguf
+	for _, member := range m.Members() {
+		r.fill(member.Name, member)
+		if parts != nil && member.Part != nil && w.Err() == nil {
+			spread(member.Part, parts)
 		}
-	})
+	}
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
@@ -292,7 +291,7 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 			m.unread++
 			return true
 		}
-		if family, _ := familyOf(c.Family); family.ahead && beyond(stored, c.Layers) {
+		if m.family.ahead && beyond(stored, c.Layers) {
 			return true
 		}
 		if c.LentKV > 0 && c.unneeded(stored) {

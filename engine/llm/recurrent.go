@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/nn"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 )
 
 // A Recurrent says which layers of a model keep a state in place of keys and values, and how.
@@ -106,37 +107,37 @@ func (c Config) recurs(layer int) bool {
 	return c.Recurrent.Kind != "" && (c.Recurrent.Layers == nil || c.Recurrent.Layers[layer])
 }
 
-func (c Config) recurrent(w weights, path string, deviation, residual float64) nn.Recurrent {
+func (c *maker) recurrent() nn.Recurrent {
 	r := c.Recurrent
 	switch r.Kind {
 	case "delta":
-		return c.delta(w, path, deviation, residual)
+		return c.delta()
 	case "mamba":
-		return c.mamba(w, path, deviation, residual)
+		return c.mamba()
 	}
 	return &nn.GatedConv{
-		In:   w.linear(path+"in_proj", c.Width, 3*c.Width, r.Bias, deviation),
-		Conv: w.conv(path+"conv", c.Width, r.Kernel, r.ConvBias, 1),
-		Out:  w.linear(path+"out_proj", c.Width, c.Width, r.OutBias, residual),
+		In:   c.linear(c.Width, 3*c.Width, r.Bias),
+		Conv: c.conv(c.Width, r.Kernel, r.ConvBias, 1),
+		Out:  c.residual(c.Width, c.Width, r.OutBias),
 	}
 }
 
-func (c Config) delta(w weights, path string, deviation, residual float64) nn.Recurrent {
+func (c *maker) delta() nn.Recurrent {
 	r := c.Recurrent
 	d := &nn.GatedDelta{Keys: r.Keys, Values: r.Values, KeyDim: r.KeyDim, Dim: r.ValueDim, Act: activations[cmp.Or(r.Act, c.Act)]}
 	keys, values := r.Keys*r.KeyDim, r.Values*r.ValueDim
 	if r.Joined {
-		d.QKVZ = w.linear(path+"in_proj_qkvz", c.Width, 2*keys+2*values, false, deviation)
-		d.BA = w.linear(path+"in_proj_ba", c.Width, 2*r.Values, false, deviation)
+		d.QKVZ = c.linear(c.Width, 2*keys+2*values, false)
+		d.BA = c.linear(c.Width, 2*r.Values, false)
 	} else {
-		d.QKV = w.linear(path+"in_proj_qkv", c.Width, 2*keys+values, false, deviation)
-		d.Z = w.linear(path+"in_proj_z", c.Width, values, false, deviation)
-		d.B = w.linear(path+"in_proj_b", c.Width, r.Values, false, deviation)
-		d.A = w.linear(path+"in_proj_a", c.Width, r.Values, false, deviation)
+		d.QKV = c.linear(c.Width, 2*keys+values, false)
+		d.Z = c.linear(c.Width, values, false)
+		d.B = c.linear(c.Width, r.Values, false)
+		d.A = c.linear(c.Width, r.Values, false)
 	}
-	d.Conv = w.conv(path+"conv1d", 2*keys+values, r.Kernel, false, 1/math.Sqrt(float64(r.Kernel)))
-	d.Bias, d.ALog = w.vector(path+"dt_bias", 0, r.Values), w.vector(path+"A_log", 0, r.Values)
-	d.Norm = &nn.RMSNorm{Weight: w.vector(path+"norm.weight", 1, r.ValueDim), Eps: c.Eps}
-	d.Out = w.linear(path+"out_proj", values, c.Width, false, residual)
+	d.Conv = c.conv(2*keys+values, r.Kernel, false, 1/math.Sqrt(float64(r.Kernel)))
+	d.Bias, d.ALog = tensor.Zeros(r.Values), tensor.Zeros(r.Values)
+	d.Norm = &nn.RMSNorm{Weight: tensor.Ones(r.ValueDim), Eps: c.Eps}
+	d.Out = c.residual(values, c.Width, false)
 	return d
 }

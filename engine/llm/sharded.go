@@ -28,7 +28,7 @@ func NewSharded(ctx context.Context, c Config, g *ranks.Group) (*Model, error) {
 			return nil, err
 		}
 		err = access.Try(ctx, func() error {
-			m = c.random(func(b *Block) { b.spread(parts) })
+			m = c.random(func(b *Block) { spread(b, parts) })
 			return nil
 		})
 		return m, err
@@ -60,9 +60,9 @@ func sharded(ctx context.Context, g *ranks.Group, make func(by backend.Parts) (*
 	return m, err
 }
 
-// spread lets several processes hold the block's matrices together that they do not yet.
-func (b *Block) spread(by backend.Parts) {
-	for _, p := range nn.Params(b) {
+// spread lets several processes hold a part's matrices together that they do not yet.
+func spread(part nn.Module, by backend.Parts) {
+	for _, p := range nn.Params(part) {
 		if w := p.Value(); w.Rank() > 1 && !access.InParts(w) {
 			access.Spread(w, by)
 		}

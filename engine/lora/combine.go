@@ -62,7 +62,7 @@ func Combine(m nn.Module, c Combination) (*Adapter, error) {
 	var names []string
 	at := map[string][]term{} // of each layer
 	for _, s := range linears(m) {
-		l := adapted(s.get())
+		l := adapted(s.Layer())
 		if l == nil {
 			continue
 		}

@@ -167,13 +167,13 @@ func (f *file) take(name string) (tensor.Tensor, bool) {
 
 // add takes down what the file has of a layer: matrices as a part has them, which must fit the layer.
 func (f *file) add(s slot, c Config, v values) error {
-	l, _ := adapt(s.get())
+	l, _ := adapt(s.Layer())
 	in, out := l.In(), l.Out()
 	groups := slices.Clone(l.bare(dtype.F32).Shape())
 	groups = groups[:len(groups)-2] // of experts
 	wantA, wantB := slices.Concat(groups, []int{in, c.Rank}), slices.Concat(groups, []int{c.Rank, out})
 	switch {
-	case has(s.get(), f.config.Name):
+	case has(s.Layer(), f.config.Name):
 		return adaptedAlready(s.name, f.config.Name)
 	case v.a.IsNone() || v.b.IsNone():
 		return fmt.Errorf("%s has only one of lora_A and lora_B", s.name)

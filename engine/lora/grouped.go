@@ -33,7 +33,7 @@ func (g *Grouped) Forward(x tensor.Tensor) tensor.Tensor { return nn.EachGroup(g
 
 // grouped says whether the layer is one of experts.
 func (s slot) grouped() bool {
-	switch s.get().(type) {
+	switch s.Layer().(type) {
 	case *nn.Grouped, *quant.Grouped, *Grouped:
 		return true
 	}

@@ -19,7 +19,7 @@ type Adapters []*Adapter
 func Of(m nn.Module) Adapters {
 	var list Adapters
 	for _, s := range linears(m) {
-		l := adapted(s.get())
+		l := adapted(s.Layer())
 		if l == nil {
 			continue
 		}

@@ -172,7 +172,7 @@ func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func
 		layers = append(slices.Clone(layers), targeted{slot: s, config: c})
 	}
 	for _, s := range layers {
-		if has(s.get(), c.Name) {
+		if has(s.Layer(), c.Name) {
 			return nil, adaptedAlready(s.name, c.Name)
 		}
 	}
@@ -184,7 +184,7 @@ func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func
 	err := tensor.Try(func() { // there may be no memory
 		rng := tensor.NewRNG(c.Seed)
 		for i, s := range layers {
-			l, _ := adapt(s.get())
+			l, _ := adapt(s.Layer())
 			if i < ofLayers {
 				ad.add(s, newPart(l, s.config, rng))
 			} else {
@@ -248,7 +248,7 @@ func (a *Adapter) enter(m nn.Module, layers []targeted) {
 // one.
 func keeper(m nn.Module) (found slot, ok bool) {
 	for _, s := range linears(m) {
-		if l := adapted(s.get()); l != nil && len(l.wholes) > 0 {
+		if l := adapted(s.Layer()); l != nil && len(l.wholes) > 0 {
 			return s, true
 		}
 		if better := !s.embeds() && s.name != head; !ok || better && (found.embeds() || found.name == head) {
@@ -325,7 +325,7 @@ func Remove(m nn.Module) error {
 func remove(m nn.Module, out func(a *Adapter) bool) (count int) {
 	nn.Change(m, func() {
 		for _, s := range linears(m) {
-			l := adapted(s.get())
+			l := adapted(s.Layer())
 			if l == nil {
 				continue
 			}
@@ -343,7 +343,7 @@ func remove(m nn.Module, out func(a *Adapter) bool) (count int) {
 			}
 			l.wholes = slices.DeleteFunc(slices.Clone(l.wholes), out)
 			if len(l.Parts) == 0 && len(l.wholes) == 0 {
-				s.set(l.Base)
+				s.Exchange(l.Base)
 			}
 		}
 	})
@@ -352,39 +352,15 @@ func remove(m nn.Module, out func(a *Adapter) bool) (count int) {
 
 // A slot is a place of a model that holds a layer which can have an adapter, or has one.
 type slot struct {
+	nn.Member
 	name  string
-	layer *nn.Layer
-	field nn.Replaceable // of a layer in a field of its own type: that layer; then layer is nil
-	apart bool           // AllLinear leaves it out: PEFT adapts it in no model of this family
-}
-
-// get is the layer that computes there.
-func (s slot) get() nn.Layer {
-	if s.field == nil {
-		return *s.layer
-	}
-	if l := s.field.Instead(); l != nil {
-		return l
-	}
-	return s.field
-}
-
-// set puts a layer there.
-func (s slot) set(l nn.Layer) {
-	switch {
-	case s.field == nil:
-		*s.layer = l
-	case l == nn.Layer(s.field):
-		s.field.SetInstead(nil)
-	default:
-		s.field.SetInstead(l)
-	}
+	apart bool // AllLinear leaves it out: PEFT adapts it in no model of this family
 }
 
 // adapt puts a layer there that can have adapters, unless there is one, and returns what it is made of.
 func (s slot) adapt() *Linear {
-	l, layer := adapt(s.get())
-	s.set(layer)
+	l, layer := adapt(s.Layer())
+	s.Exchange(layer)
 	return l
 }
 
@@ -395,7 +371,7 @@ func hasHead(m nn.Module) bool {
 
 // embeds says whether the layer turns tokens into vectors.
 func (s slot) embeds() bool {
-	switch s.get().(type) {
+	switch s.Layer().(type) {
 	case *nn.Embedding, *Embedding:
 		return true
 	}
@@ -420,14 +396,14 @@ func linears(m nn.Module) []slot {
 	without, _ := unadapted(m)
 	nn.Walk(m, func(path string, member nn.Member) {
 		if member.Slot == nil {
-			if f := fieldOf(member); f != nil && !slices.ContainsFunc(list, func(s slot) bool { return s.field == f }) {
-				list = append(list, slot{name: path, field: f})
+			if f := fieldOf(member); f != nil && !slices.ContainsFunc(list, func(s slot) bool { return s.Field == f }) {
+				list = append(list, slot{member, path, false})
 			}
 			return
 		}
 		switch (*member.Slot).(type) {
 		case *nn.Linear, *quant.Linear, *nn.Embedding, *Linear, *Embedding:
-			list = append(list, slot{name: path, layer: member.Slot, apart: slices.Contains(without, path[strings.LastIndexByte(path, '.')+1:])})
+			list = append(list, slot{member, path, slices.Contains(without, path[strings.LastIndexByte(path, '.')+1:])})
 		}
 	})
 	return list

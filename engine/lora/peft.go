@@ -406,7 +406,7 @@ func (f *file) peft(text []byte, name string, m nn.Module) error {
 		if err != nil {
 			return err
 		}
-		l, _ := adapt(s.get())
+		l, _ := adapt(s.Layer())
 		want := []int{len(c.Tokens), l.Out()}
 		rows, ok := f.take(prefix + s.name + tokenRows)
 		if !ok || !slices.Equal(rows.Shape(), want) {
@@ -453,7 +453,7 @@ func (f *file) peftGrouped(s slot, p *peftConfig, wrapper string) error {
 	if !hasA && !hasB {
 		return nil
 	}
-	l, _ := adapt(s.get())
+	l, _ := adapt(s.Layer())
 	var err error
 	if hasA && hasB {
 		if a, b, err = fromGrouped(a, b, l.bare(dtype.F32).Len(0)); err != nil {

@@ -37,7 +37,7 @@ func (c Config) tokenSlot(m nn.Module) (slot, error) {
 	if len(slots) != 1 {
 		return slot{}, fmt.Errorf("got Tokens, but the model has %d embeddings that can be adapted, want 1", len(slots))
 	}
-	_, layer := adapt(slots[0].get())
+	_, layer := adapt(slots[0].Layer())
 	count := adapted(layer).In()
 	for i, t := range c.Tokens {
 		if t < 0 || t >= count || slices.Contains(c.Tokens[:i], t) {

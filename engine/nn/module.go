@@ -132,6 +132,29 @@ func (m Member) Module() Module {
 	return m.Part
 }
 
+// Layer is what computes where a layer may be exchanged: in the slot, or in the place of Field.
+func (m Member) Layer() Layer {
+	if m.Slot != nil {
+		return *m.Slot
+	}
+	if l := m.Field.Instead(); l != nil {
+		return l
+	}
+	return m.Field
+}
+
+// Exchange puts a layer there.
+func (m Member) Exchange(l Layer) {
+	switch {
+	case m.Slot != nil:
+		*m.Slot = l
+	case l == Layer(m.Field):
+		m.Field.SetInstead(nil)
+	default:
+		m.Field.SetInstead(l)
+	}
+}
+
 // Present lists members without those that are not there: weights that are none, slots without a layer, and
 // parts that are nil.
 func Present(list ...Member) []Member {

@@ -18,7 +18,7 @@ func Expand(m nn.Module, dt dtype.Type) (int, error) {
 	for _, slot := range slotsOf(m) {
 		var layer nn.Layer
 		param := func(w tensor.Tensor) tensor.Tensor { return w.Eval().Named(slot.name + ".weight").Param() }
-		switch l := slot.get().(type) {
+		switch l := slot.Layer().(type) {
 		case *Linear:
 			layer = &nn.Linear{Weight: param(l.Weight.Dequantize(dt)), Bias: l.Bias}
 		case *Embedding:

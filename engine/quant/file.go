@@ -38,7 +38,7 @@ func Save(path string, m nn.Module) error {
 		tensors[p.Name] = p.Value().Detach()
 	}
 	for _, s := range slotsOf(m) {
-		switch l := s.get().(type) {
+		switch l := s.Layer().(type) {
 		case *nn.Linear:
 			tensors[s.name+".weight"] = l.Weight.Detach().Transpose()
 		case *nn.Embedding, *nn.Grouped:
@@ -148,7 +148,7 @@ func (l *loader) plain(p nn.Param) error {
 	want := p.Value()
 	turned := false
 	for name, slot := range l.slots {
-		if _, linear := slot.get().(*nn.Linear); linear && p.Name == name+".weight" {
+		if _, linear := slot.Layer().(*nn.Linear); linear && p.Name == name+".weight" {
 			turned = true
 		}
 	}
@@ -172,7 +172,7 @@ func (l *loader) layer(name string, s stored) error {
 	if scheme < 0 {
 		return l.fail("layer %q: got scheme %q, want one of %v", name, s.Scheme, schemes)
 	}
-	want, bias, err := sizes(slot.get())
+	want, bias, err := sizes(slot.Layer())
 	if err != nil {
 		return l.fail("layer %q: %v", name, err)
 	}
@@ -189,13 +189,13 @@ func (l *loader) layer(name string, s stored) error {
 	if err := l.parts(name, w); err != nil {
 		return err
 	}
-	on := nn.Device(slot.get())
+	on := nn.Device(slot.Layer())
 	l.commit = append(l.commit, func() {
 		for _, m := range w.members() {
 			*m.Weight = m.Weight.To(on).Eval()
 		}
-		switch _, table := slot.get().(nn.Scorer); {
-		case slot.field != nil:
+		switch _, table := slot.Layer().(nn.Scorer); {
+		case slot.Field != nil:
 			slot.set(&Grouped{Weight: w})
 		case table:
 			slot.set(&Embedding{Weight: w})

@@ -42,10 +42,10 @@ func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
 	var slots []slot
 	var layers []nn.Layer
 	for _, s := range slotsOf(m) {
-		if s.exact {
+		if s.Exact {
 			continue
 		}
-		layer, bytes, err := replacement(s.get(), s.name, c, strings.Join(targets, " "))
+		layer, bytes, err := replacement(s.Layer(), s.name, c, strings.Join(targets, " "))
 		if err != nil {
 			return nil, err
 		}
@@ -67,44 +67,28 @@ func Module(m nn.Module, c Config, targets ...string) (*Report, error) {
 
 // A slot is a place of a model that holds a layer which can be quantised, or is.
 type slot struct {
-	name  string
-	layer *nn.Layer
-	field *nn.Grouped // experts, in whose place others can compute; then layer is nil
-	exact bool        // its numbers choose: they are not to become codes
+	nn.Member
+	name string
 }
 
 func slotsOf(m nn.Module) (list []slot) {
 	nn.Walk(m, func(path string, member nn.Member) {
-		if field, ok := member.Field.(*nn.Grouped); ok || member.Slot != nil {
-			list = append(list, slot{path, member.Slot, field, member.Exact})
+		if _, ok := member.Field.(*nn.Grouped); ok || member.Slot != nil {
+			list = append(list, slot{member, path})
 		}
 	})
 	return list
 }
 
-func (s slot) get() nn.Layer {
-	if s.field == nil {
-		return *s.layer
-	}
-	if l := s.field.Instead(); l != nil {
-		return l
-	}
-	return s.field
-}
-
 // set puts a layer there. Experts that others stand for have no weight of their own.
 func (s slot) set(l nn.Layer) {
-	if s.field == nil {
-		*s.layer = l
-		return
-	}
+	experts, _ := s.Field.(*nn.Grouped)
 	if g, ok := l.(*nn.Grouped); ok {
-		s.field.Weight = g.Weight
-		s.field.SetInstead(nil)
-		return
+		experts.Weight, l = g.Weight, experts
+	} else if experts != nil {
+		experts.Weight = tensor.Tensor{}
 	}
-	s.field.SetInstead(l)
-	s.field.Weight = tensor.Tensor{}
+	s.Exchange(l)
 }
 
 // replacement returns the quantised form of a layer if it is chosen, and how many bytes its weight has.

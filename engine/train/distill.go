@@ -7,8 +7,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/data"
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/scope"
-	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 )
@@ -51,12 +49,7 @@ func (d Distill) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 		panic(&tensor.Error{Op: "train.Distill", Msg: err.Error()})
 	}
 	student := d.Model.Logits(inputs)
-	var teacher tensor.Tensor
-	if d.Teacher != nil {
-		teacher = d.Teacher.Logits(inputs).Detach()
-	} else {
-		tensor.Within(lora.With(scope.Context()), func() { teacher = d.Model.Logits(inputs).Detach() })
-	}
+	teacher := ofReference(d.Model, d.Teacher, func(m Predictor) tensor.Tensor { return m.Logits(inputs) })
 	if a, b := student.Len(-1), teacher.Len(-1); a != b {
 		panic(&tensor.Error{Op: "train.Distill", Msg: fmt.Sprintf("got a student with %d tokens and a teacher with %d, want one vocabulary", a, b)})
 	}

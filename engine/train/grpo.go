@@ -12,7 +12,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/llm"
-	"github.com/mcs-notebook/mcs/engine/lora"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -258,16 +257,13 @@ func (g *GRPO) Loss(inputs, targets tensor.Tensor) tensor.Tensor {
 	if err := g.check(); err != nil {
 		panic(&tensor.Error{Op: "train.GRPO", Msg: err.Error()})
 	}
-	var before tensor.Tensor
 	ids, next := halves(inputs)
-	switch {
-	case g.Beta == 0:
-	case g.Reference != nil:
-		before = g.Reference.Losses(ids, next).Cast(dtype.F32).Neg().Detach()
-	default:
-		tensor.Within(lora.With(scope.Context()), func() { before = g.Model.Losses(ids, next).Cast(dtype.F32).Neg().Detach() })
+	said := func(m Scorer) tensor.Tensor { return m.Losses(ids, next).Cast(dtype.F32).Neg() }
+	var was tensor.Tensor
+	if g.Beta != 0 {
+		was = ofReference(Scorer(g.Model), g.Reference, said)
 	}
-	return g.loss(g.Model.Losses(ids, next).Cast(dtype.F32).Neg(), before, next, targets)
+	return g.loss(said(g.Model), was, next, targets)
 }
 
 // loss is that of tokens with these logarithms of probabilities, now and of the reference, f32 [answers T].

@@ -98,13 +98,18 @@ func gains(m, reference Scorer, inputs, targets tensor.Tensor, perToken bool) te
 	of := func(m Scorer) tensor.Tensor {
 		return overTokens(m.Losses(inputs, targets).Cast(dtype.F32), targets, perToken)
 	}
-	now := of(m)
-	if reference != nil {
-		return now.Sub(of(reference).Detach())
+	return of(m).Sub(ofReference(m, reference, of))
+}
+
+// ofReference is what of makes of the reference, which is the model without its adapters if it is nil. It has
+// no gradient.
+func ofReference[M comparable](m, reference M, of func(m M) tensor.Tensor) (was tensor.Tensor) {
+	ctx := scope.Context()
+	if none := *new(M); reference == none {
+		ctx, reference = lora.With(ctx), m
 	}
-	var before tensor.Tensor
-	tensor.Within(lora.With(scope.Context()), func() { before = of(m).Detach() })
-	return now.Sub(before)
+	tensor.Within(ctx, func() { was = of(reference).Detach() })
+	return was
 }
 
 func (d DPO) check() error {

@@ -171,13 +171,17 @@ func (s *Settings) Try(key string, to any) bool {
 	return s.Has(key) && json.Unmarshal(s.keys[key], to) == nil
 }
 
+// valueOf returns a T, other if there is none; want says what it is.
+func valueOf[T any](s *Settings, key string, other T, want string) T {
+	if x := new(T); s.Read(key, x, want) {
+		return *x
+	}
+	return other
+}
+
 // Number returns a number, other if there is none.
 func (s *Settings) Number(key string, other float64) float64 {
-	var x float64
-	if !s.Read(key, &x, "a number") {
-		return other
-	}
-	return x
+	return valueOf(s, key, other, "a number")
 }
 
 // Int returns an integer, other if there is none.
@@ -202,35 +206,19 @@ func (s *Settings) Need(key string) int {
 }
 
 // Bool returns a switch, other if there is none.
-func (s *Settings) Bool(key string, other bool) bool {
-	x := other
-	if !s.Read(key, &x, "true or false") {
-		return other
-	}
-	return x
-}
+func (s *Settings) Bool(key string, other bool) bool { return valueOf(s, key, other, "true or false") }
 
 // Text returns a string, other if there is none.
-func (s *Settings) Text(key, other string) string {
-	x := other
-	if !s.Read(key, &x, "a string") {
-		return other
-	}
-	return x
-}
+func (s *Settings) Text(key, other string) string { return valueOf(s, key, other, "a string") }
 
 // Texts returns a list of strings, nil if there is none.
 func (s *Settings) Texts(key string) []string {
-	var x []string
-	s.Read(key, &x, "a list of strings")
-	return x
+	return valueOf[[]string](s, key, nil, "a list of strings")
 }
 
 // Numbers returns a list of numbers, nil if there is none.
 func (s *Settings) Numbers(key string) []float64 {
-	var x []float64
-	s.Read(key, &x, "a list of numbers")
-	return x
+	return valueOf[[]float64](s, key, nil, "a list of numbers")
 }
 
 // Object returns an inner object, nil if there is none.

@@ -12,153 +12,94 @@ import (
 // A function is one of libcuda's.
 type function int
 
-const (
-	cuInit function = iota
-	cuDriverGetVersion
-	cuGetErrorName
-	cuGetErrorString
-	cuDeviceGetCount
-	cuDeviceGet
-	cuDeviceGetName
-	cuDeviceTotalMem
-	cuDeviceGetAttribute
-	cuDevicePrimaryCtxRetain
-	cuDevicePrimaryCtxRelease
-	cuCtxSetCurrent
-	cuMemGetInfo
-	cuMemAlloc
-	cuMemFree
-	cuMemHostAlloc
-	cuMemFreeHost
-	cuMemHostGetDevicePointer
-	cuMemPoolCreate
-	cuMemPoolDestroy
-	cuMemPoolSetAttribute
-	cuMemPoolGetAttribute
-	cuMemPoolTrimTo
-	cuMemAllocFromPoolAsync
-	cuMemFreeAsync
-	cuModuleLoadDataEx
-	cuModuleUnload
-	cuModuleGetFunction
-	cuFuncGetAttribute
-	cuFuncSetAttribute
-	cuFuncGetParamInfo
-	cuStreamCreate
-	cuStreamDestroy
-	cuStreamQuery
-	cuStreamSynchronize
-	cuStreamWaitEvent
-	cuStreamBeginCapture
-	cuStreamEndCapture
-	cuGraphInstantiate
-	cuGraphLaunch
-	cuGraphExecDestroy
-	cuGraphDestroy
-	cuGraphGetNodes
-	cuGraphNodeGetType
-	cuGraphKernelNodeGetParams
-	cuGraphExecKernelNodeSetParams
-	cuEventCreate
-	cuEventDestroy
-	cuEventRecord
-	cuEventQuery
-	cuEventElapsedTime
-	cuLaunchKernel
-	cuLaunchKernelEx
-	cuMemcpyAsync
-	cuMemsetD8Async
-	cuDeviceCanAccessPeer
-	cuMemPoolSetAccess
-	cuMemcpyPeerAsync
-	cuMemGetAllocationGranularity
-	cuMemCreate
-	cuMemRelease
-	cuMemExportToShareableHandle
-	cuMemImportFromShareableHandle
-	cuMemAddressReserve
-	cuMemAddressFree
-	cuMemMap
-	cuMemUnmap
-	cuMemSetAccess
-	functions // their number
-)
-
-// symbols are the names in the library; "_v2" and so on are versions of a function's interface, which cuda.h
-// hides. A driver that lacks one which is not optional is older than CUDA 11.4.
-var symbols = [functions]struct {
+// A symbol is a function's name in the library; "_v2" and so on are versions of a function's interface, which
+// cuda.h hides.
+type symbol struct {
 	name     string
 	optional bool
-}{
-	cuInit:                         {name: "cuInit"},
-	cuDriverGetVersion:             {name: "cuDriverGetVersion"},
-	cuGetErrorName:                 {name: "cuGetErrorName"},
-	cuGetErrorString:               {name: "cuGetErrorString"},
-	cuDeviceGetCount:               {name: "cuDeviceGetCount"},
-	cuDeviceGet:                    {name: "cuDeviceGet"},
-	cuDeviceGetName:                {name: "cuDeviceGetName"},
-	cuDeviceTotalMem:               {name: "cuDeviceTotalMem_v2"},
-	cuDeviceGetAttribute:           {name: "cuDeviceGetAttribute"},
-	cuDevicePrimaryCtxRetain:       {name: "cuDevicePrimaryCtxRetain"},
-	cuDevicePrimaryCtxRelease:      {name: "cuDevicePrimaryCtxRelease_v2"},
-	cuCtxSetCurrent:                {name: "cuCtxSetCurrent"},
-	cuMemGetInfo:                   {name: "cuMemGetInfo_v2"},
-	cuMemAlloc:                     {name: "cuMemAlloc_v2"},
-	cuMemFree:                      {name: "cuMemFree_v2"},
-	cuMemHostAlloc:                 {name: "cuMemHostAlloc"},
-	cuMemFreeHost:                  {name: "cuMemFreeHost"},
-	cuMemHostGetDevicePointer:      {name: "cuMemHostGetDevicePointer_v2"},
-	cuMemPoolCreate:                {"cuMemPoolCreate", true},
-	cuMemPoolDestroy:               {"cuMemPoolDestroy", true},
-	cuMemPoolSetAttribute:          {"cuMemPoolSetAttribute", true},
-	cuMemPoolGetAttribute:          {"cuMemPoolGetAttribute", true},
-	cuMemPoolTrimTo:                {"cuMemPoolTrimTo", true},
-	cuMemAllocFromPoolAsync:        {"cuMemAllocFromPoolAsync", true},
-	cuMemFreeAsync:                 {"cuMemFreeAsync", true},
-	cuModuleLoadDataEx:             {name: "cuModuleLoadDataEx"},
-	cuModuleUnload:                 {name: "cuModuleUnload"},
-	cuModuleGetFunction:            {name: "cuModuleGetFunction"},
-	cuFuncGetAttribute:             {name: "cuFuncGetAttribute"},
-	cuFuncSetAttribute:             {name: "cuFuncSetAttribute"},
-	cuFuncGetParamInfo:             {"cuFuncGetParamInfo", true}, // CUDA 12.4
-	cuStreamCreate:                 {name: "cuStreamCreate"},
-	cuStreamDestroy:                {name: "cuStreamDestroy_v2"},
-	cuStreamQuery:                  {name: "cuStreamQuery"},
-	cuStreamSynchronize:            {name: "cuStreamSynchronize"},
-	cuStreamWaitEvent:              {name: "cuStreamWaitEvent"},
-	cuStreamBeginCapture:           {name: "cuStreamBeginCapture_v2"},
-	cuStreamEndCapture:             {name: "cuStreamEndCapture"},
-	cuGraphInstantiate:             {name: "cuGraphInstantiateWithFlags"},
-	cuGraphLaunch:                  {name: "cuGraphLaunch"},
-	cuGraphExecDestroy:             {name: "cuGraphExecDestroy"},
-	cuGraphDestroy:                 {name: "cuGraphDestroy"},
-	cuGraphGetNodes:                {name: "cuGraphGetNodes"},
-	cuGraphNodeGetType:             {name: "cuGraphNodeGetType"},
-	cuGraphKernelNodeGetParams:     {name: "cuGraphKernelNodeGetParams"},
-	cuGraphExecKernelNodeSetParams: {name: "cuGraphExecKernelNodeSetParams"},
-	cuEventCreate:                  {name: "cuEventCreate"},
-	cuEventDestroy:                 {name: "cuEventDestroy_v2"},
-	cuEventRecord:                  {name: "cuEventRecord"},
-	cuEventQuery:                   {name: "cuEventQuery"},
-	cuEventElapsedTime:             {name: "cuEventElapsedTime"},
-	cuLaunchKernel:                 {name: "cuLaunchKernel"},
-	cuLaunchKernelEx:               {"cuLaunchKernelEx", true}, // CUDA 11.8
-	cuMemcpyAsync:                  {name: "cuMemcpyAsync"},
-	cuMemsetD8Async:                {name: "cuMemsetD8Async"},
-	cuDeviceCanAccessPeer:          {"cuDeviceCanAccessPeer", true},
-	cuMemPoolSetAccess:             {"cuMemPoolSetAccess", true},
-	cuMemcpyPeerAsync:              {"cuMemcpyPeerAsync", true},
-	cuMemGetAllocationGranularity:  {"cuMemGetAllocationGranularity", true},
-	cuMemCreate:                    {"cuMemCreate", true},
-	cuMemRelease:                   {"cuMemRelease", true},
-	cuMemExportToShareableHandle:   {"cuMemExportToShareableHandle", true},
-	cuMemImportFromShareableHandle: {"cuMemImportFromShareableHandle", true},
-	cuMemAddressReserve:            {"cuMemAddressReserve", true},
-	cuMemAddressFree:               {"cuMemAddressFree", true},
-	cuMemMap:                       {"cuMemMap", true},
-	cuMemUnmap:                     {"cuMemUnmap", true},
-	cuMemSetAccess:                 {"cuMemSetAccess", true},
 }
+
+// symbols are those of all functions. A driver that lacks one which is needed is older than CUDA 11.4.
+var symbols []symbol
+
+// use is the function with that name.
+func use(name string, optional bool) function {
+	symbols = append(symbols, symbol{name, optional})
+	return function(len(symbols) - 1)
+}
+
+const needed, optional = false, true
+
+var (
+	cuInit                         = use("cuInit", needed)
+	cuDriverGetVersion             = use("cuDriverGetVersion", needed)
+	cuGetErrorName                 = use("cuGetErrorName", needed)
+	cuGetErrorString               = use("cuGetErrorString", needed)
+	cuDeviceGetCount               = use("cuDeviceGetCount", needed)
+	cuDeviceGet                    = use("cuDeviceGet", needed)
+	cuDeviceGetName                = use("cuDeviceGetName", needed)
+	cuDeviceTotalMem               = use("cuDeviceTotalMem_v2", needed)
+	cuDeviceGetAttribute           = use("cuDeviceGetAttribute", needed)
+	cuDevicePrimaryCtxRetain       = use("cuDevicePrimaryCtxRetain", needed)
+	cuDevicePrimaryCtxRelease      = use("cuDevicePrimaryCtxRelease_v2", needed)
+	cuCtxSetCurrent                = use("cuCtxSetCurrent", needed)
+	cuMemGetInfo                   = use("cuMemGetInfo_v2", needed)
+	cuMemAlloc                     = use("cuMemAlloc_v2", needed)
+	cuMemFree                      = use("cuMemFree_v2", needed)
+	cuMemHostAlloc                 = use("cuMemHostAlloc", needed)
+	cuMemFreeHost                  = use("cuMemFreeHost", needed)
+	cuMemHostGetDevicePointer      = use("cuMemHostGetDevicePointer_v2", needed)
+	cuMemPoolCreate                = use("cuMemPoolCreate", optional)
+	cuMemPoolDestroy               = use("cuMemPoolDestroy", optional)
+	cuMemPoolSetAttribute          = use("cuMemPoolSetAttribute", optional)
+	cuMemPoolGetAttribute          = use("cuMemPoolGetAttribute", optional)
+	cuMemPoolTrimTo                = use("cuMemPoolTrimTo", optional)
+	cuMemAllocFromPoolAsync        = use("cuMemAllocFromPoolAsync", optional)
+	cuMemFreeAsync                 = use("cuMemFreeAsync", optional)
+	cuModuleLoadDataEx             = use("cuModuleLoadDataEx", needed)
+	cuModuleUnload                 = use("cuModuleUnload", needed)
+	cuModuleGetFunction            = use("cuModuleGetFunction", needed)
+	cuFuncGetAttribute             = use("cuFuncGetAttribute", needed)
+	cuFuncSetAttribute             = use("cuFuncSetAttribute", needed)
+	cuFuncGetParamInfo             = use("cuFuncGetParamInfo", optional) // CUDA 12.4
+	cuStreamCreate                 = use("cuStreamCreate", needed)
+	cuStreamDestroy                = use("cuStreamDestroy_v2", needed)
+	cuStreamQuery                  = use("cuStreamQuery", needed)
+	cuStreamSynchronize            = use("cuStreamSynchronize", needed)
+	cuStreamWaitEvent              = use("cuStreamWaitEvent", needed)
+	cuStreamBeginCapture           = use("cuStreamBeginCapture_v2", needed)
+	cuStreamEndCapture             = use("cuStreamEndCapture", needed)
+	cuGraphInstantiate             = use("cuGraphInstantiateWithFlags", needed)
+	cuGraphLaunch                  = use("cuGraphLaunch", needed)
+	cuGraphExecDestroy             = use("cuGraphExecDestroy", needed)
+	cuGraphDestroy                 = use("cuGraphDestroy", needed)
+	cuGraphGetNodes                = use("cuGraphGetNodes", needed)
+	cuGraphNodeGetType             = use("cuGraphNodeGetType", needed)
+	cuGraphKernelNodeGetParams     = use("cuGraphKernelNodeGetParams", needed)
+	cuGraphExecKernelNodeSetParams = use("cuGraphExecKernelNodeSetParams", needed)
+	cuEventCreate                  = use("cuEventCreate", needed)
+	cuEventRecord                  = use("cuEventRecord", needed)
+	cuEventQuery                   = use("cuEventQuery", needed)
+	cuEventElapsedTime             = use("cuEventElapsedTime", needed)
+	cuLaunchKernel                 = use("cuLaunchKernel", needed)
+	cuLaunchKernelEx               = use("cuLaunchKernelEx", optional) // CUDA 11.8
+	cuMemcpyAsync                  = use("cuMemcpyAsync", needed)
+	cuMemsetD8Async                = use("cuMemsetD8Async", needed)
+	cuDeviceCanAccessPeer          = use("cuDeviceCanAccessPeer", optional)
+	cuMemPoolSetAccess             = use("cuMemPoolSetAccess", optional)
+	cuMemcpyPeerAsync              = use("cuMemcpyPeerAsync", optional)
+	cuMemGetAllocationGranularity  = use("cuMemGetAllocationGranularity", optional)
+	cuMemCreate                    = use("cuMemCreate", optional)
+	cuMemRelease                   = use("cuMemRelease", optional)
+	cuMemExportToShareableHandle   = use("cuMemExportToShareableHandle", optional)
+	cuMemImportFromShareableHandle = use("cuMemImportFromShareableHandle", optional)
+	cuMemAddressReserve            = use("cuMemAddressReserve", optional)
+	cuMemAddressFree               = use("cuMemAddressFree", optional)
+	cuMemMap                       = use("cuMemMap", optional)
+	cuMemUnmap                     = use("cuMemUnmap", optional)
+	cuMemSetAccess                 = use("cuMemSetAccess", optional)
+	functions                      = function(len(symbols)) // their number
+)
 
 // String is the function's name without the version of its interface.
 func (f function) String() string {
@@ -171,7 +112,7 @@ const oldest = 11040
 
 // An api is the driver's library.
 type api struct {
-	functions [functions]ccall.Func
+	functions []ccall.Func
 	version   int // 12080 is 12.8
 }
 
@@ -184,7 +125,7 @@ func load(names []string) (*api, error) {
 	if err != nil {
 		return nil, gpu.Errorf(gpu.NoDriver, "cuda", "open", "%v", err)
 	}
-	a := &api{}
+	a := &api{functions: make([]ccall.Func, functions)}
 	for f, s := range symbols {
 		if a.functions[f], err = library.Symbol(s.name); err != nil && !s.optional {
 			return nil, gpu.Errorf(gpu.DriverTooOld, "cuda", "open", "%v", err)

@@ -247,7 +247,7 @@ func (d *device) brokenCall(l *list, n int) error {
 	if v, e := d.encoder(calls[n].Func); v != nil {
 		err = v.failed(e.name, calls[n].Int())
 	} else {
-		err = d.failed(d.Name, function(slices.Index(d.functions[:], calls[n].Func)), calls[n].Int())
+		err = d.failed(d.Name, function(slices.Index(d.functions, calls[n].Func)), calls[n].Int())
 	}
 	if n >= l.head && n < len(calls)-1 {
 		err.Index = d.pieces(calls[l.head:n])
