@@ -55,6 +55,18 @@ template <typename T, typename R> inline void store4(device T* to, thread const 
 	*(device vec<T, 4>*)to = v;
 }
 
+// store8 is store4 of eight elements of 16 bits.
+template <typename T, typename R> inline void store8(device T* to, thread const R (&x)[8]) {
+	uint halves[4];
+	for (int k = 0; k < 4; k++) {
+		vec<T, 2> two;
+		two.x = T(x[2 * k]);
+		two.y = T(x[2 * k + 1]);
+		halves[k] = as_type<uint>(two);
+	}
+	*(device uint4*)to = uint4(halves[0], halves[1], halves[2], halves[3]);
+}
+
 // load_up_to4 and store_up_to4 move the first count of four elements; aligned says that the start allows a vector.
 template <bool aligned, typename T, typename R> inline void load_up_to4(device const T* from, int count, thread R (&x)[4]) {
 	if (aligned && count == 4) {

@@ -287,7 +287,15 @@ func trials() []trial {
 		all = append(all, trial{name: fmt.Sprintf("sum of %d", n), limits: Limits{Threads: mostThreads, SIMDWidth: simdWidth},
 			group: oneOp(backend.Reduce, ir.Sum, ir.Attr{Axes: []int{0}}, []ir.Type{typeOf(dtype.F32, n)}, typeOf(dtype.F32, 1))})
 	}
-	return all
+	halves := siluMul([]int{128, 1024}, ir.Contiguous([]int{128, 1024}), ir.Contiguous([]int{1, 1024}).Expand([]int{128, 1024}))
+	for i := range halves.Inputs {
+		halves.Inputs[i].DType = dtype.BF16
+	}
+	for i := range halves.Insts {
+		halves.Insts[i].DType = dtype.BF16
+	}
+	halves.Outputs[0].DType = dtype.BF16
+	return append(all, trial{name: "eight elements a thread", group: halves, limits: Limits{Threads: mostThreads, SIMDWidth: simdWidth, Family: NVIDIA, Processors: 2}})
 }
 
 // permuted is a group whose first result is stored with these strides.

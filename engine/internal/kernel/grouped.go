@@ -244,7 +244,7 @@ func (t *groupedText) keepRows() {
 // store stores the sums of row i1, from first on, to where an expression says, if another one holds.
 func (t *groupedText) store(is, to, first string) {
 	wide, tall := t.tile.columns(), t.tile.tall()
-	t.tile.putSums(t.text, "float", t.right.turned)
+	t.tile.putSums(t.text, "float", t.right.turned, func() {})
 	t.line("for (int e = me; e < %d; e += %d) {", t.tile.down*tall*wide, t.tile.threads())
 	t.line("const int line = e / %d, beside = e %% %[1]d;", wide)
 	t.line("const %s i0 = column + beside, i1 = %s + line / %d * %d + line %% %[3]d + i * %[3]d;", t.index, first, tall, tall*t.tile.high)

@@ -110,17 +110,17 @@ func strideOf(l ir.Layout, axis int) int {
 // size is the number of elements of the space.
 func (s *space) size() int { return ir.Size(s.lens) }
 
-// vectors says whether each thread can take four elements at once: all walk through them one after the other,
-// from aligned places, or stay where they are.
-func (s *space) vectors() bool {
-	if s.lens[0]%4 != 0 {
+// vectors says whether each thread can take so many elements at once: all walk through them one after the
+// other, from aligned places, or stay where they are.
+func (s *space) vectors(each int) bool {
+	if s.lens[0]%each != 0 {
 		return false
 	}
 	for _, p := range s.places {
 		if p.strides[0] == 0 {
 			continue
 		}
-		if p.strides[0] != 1 || p.offset%4 != 0 || slices.ContainsFunc(p.strides[1:], func(s int) bool { return s%4 != 0 }) {
+		if p.strides[0] != 1 || p.offset%each != 0 || slices.ContainsFunc(p.strides[1:], func(s int) bool { return s%each != 0 }) {
 			return false
 		}
 	}

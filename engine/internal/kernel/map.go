@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -24,7 +25,7 @@ const mostGroups = 65535
 // MostAlongZ is how many threads a group may have along z, on every device: what CUDA takes.
 const MostAlongZ = 64
 
-// renderMap writes a Map group down. A thread computes one element, or four that follow one another.
+// renderMap writes a Map group down. A thread computes one element, or four or eight that follow one another.
 func renderMap(g *backend.Group, limits Limits) *Kernel {
 	if ir.Size(g.Outputs[0].Shape) == 0 {
 		return &Kernel{}
@@ -37,7 +38,10 @@ func mapPiece(g *backend.Group, limits Limits) *piece {
 	shape := g.Outputs[0].Shape
 	s := spaceOf(shape, layoutsOf(g), 0, func(int, int) bool { return true })
 	w := newWalker(newText(g, s.wide), s)
-	vectors := s.vectors()
+	vectors := s.vectors(4)
+	if vectors && w.halves() && s.vectors(8) && limits.Family == NVIDIA && s.size() >= 8*residentThreads*max(limits.Processors, 1) {
+		w.each = 8
+	}
 	for i := range g.Inputs {
 		w.declareInput(i)
 	}
@@ -54,9 +58,24 @@ func mapPiece(g *backend.Group, limits Limits) *piece {
 	w.mapBody(vectors)
 	width := s.lens[0]
 	if vectors {
-		width /= 4
+		width /= w.each
 	}
 	return walking(w.text, "map", width, s.lens[1:], limits)
+}
+
+// residentThreads are those that a processor of NVIDIA's has at once.
+const residentThreads = 2048
+
+// halves says whether all that a thread takes several elements of has 16 bits. Four of these are 8 bytes, of
+// which threads have too few under way for the memory of a large GPU.
+func (w *walker) halves() bool {
+	half := func(dt dtype.Type) bool { return dt == dtype.F16 || dt == dtype.BF16 }
+	for i, in := range w.g.Inputs {
+		if !isNumber(in) && w.space.places[i].strides[0] != 0 && !half(in.DType) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(w.g.Outputs, func(o backend.Output) bool { return !half(o.DType) })
 }
 
 // walking is a piece whose text walks over a grid.
@@ -84,9 +103,9 @@ func (w *walker) mapBody(vectors bool) {
 	outs := len(w.g.Inputs)
 	if vectors {
 		for i, o := range w.g.Outputs {
-			w.line("%s y%d[4];", register(o.DType), i)
+			w.line("%s y%d[%d];", register(o.DType), i, w.each)
 		}
-		w.line("UNROLL for (uint k = 0; k < 4; k++) {")
+		w.line("UNROLL for (uint k = 0; k < %d; k++) {", w.each)
 	}
 	for i := range w.g.Insts {
 		w.compute(i)
@@ -101,7 +120,7 @@ func (w *walker) mapBody(vectors bool) {
 	if vectors {
 		w.line("}")
 		for i := range w.g.Outputs {
-			w.storeFour("", i, &s.places[outs+i])
+			w.storeVector("", i, &s.places[outs+i])
 		}
 	}
 	w.close(opened)
@@ -122,11 +141,11 @@ func (w *walker) loops(vectors bool) int {
 	if rank > 1 {
 		w.line("for (%[1]s i1 = %[1]s(at.y); i1 < a.n1; i1 += %[1]s(all.y)) {", w.index)
 	}
-	four := ""
+	each := ""
 	if vectors {
-		four = "4 * "
+		each = fmt.Sprintf("%d * ", w.each)
 	}
-	w.line("for (%[1]s i0 = %[2]s%[1]s(at.x); i0 < a.n0; i0 += %[2]s%[1]s(all.x)) {", w.index, four)
+	w.line("for (%[1]s i0 = %[2]s%[1]s(at.x); i0 < a.n0; i0 += %[2]s%[1]s(all.x)) {", w.index, each)
 	return min(rank, 3)
 }
 

@@ -89,10 +89,11 @@ func productTrials() []productTrial {
 				all = append(all, productTrial{m: 72, k: 48, n: 136, a: dt, b: dt, down: down, epilogue: down[0] == down[1], family: family})
 			}
 			all = append(all,
-				productTrial{m: 33, k: 17, n: 37, a: dt, b: dt, epilogue: true, family: family},              // nothing is aligned
-				productTrial{m: 40, k: 36, n: 44, a: dt, b: dt, offset: 4, family: family},                   // fours, but no pieces of 16 bytes
-				productTrial{m: 150, k: 40, n: 16, a: dt, b: dt, family: family},                             // thin
-				productTrial{m: 16, k: 40, n: 150, a: dt, b: dt, down: [2]bool{false, true}, family: family}, // thin
+				productTrial{m: 33, k: 17, n: 37, a: dt, b: dt, epilogue: true, family: family},                           // nothing is aligned
+				productTrial{m: 40, k: 36, n: 44, a: dt, b: dt, offset: 4, family: family},                                // fours, but no pieces of 16 bytes
+				productTrial{m: 150, k: 40, n: 16, a: dt, b: dt, family: family},                                          // thin
+				productTrial{m: 16, k: 40, n: 150, a: dt, b: dt, down: [2]bool{false, true}, family: family},              // thin
+				productTrial{m: leastTall + 40, k: 72, n: 16, a: dt, b: dt, down: [2]bool{f == d, false}, family: family}, // thin and tall
 				productTrial{m: 48, k: 800, n: 56, a: dt, b: dt, epilogue: true, processors: 3, family: family},
 				productTrial{m: 150, k: 24, n: 264, a: dt, b: dt, down: [2]bool{false, true}, processors: 1, family: family}, // large tiles
 			)
@@ -214,7 +215,7 @@ func TestProductPTX(t *testing.T) {
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.BF16, processors: 1}, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.BF16, b: dtype.BF16, processors: 1, warpgroups: true}, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F16, b: dtype.F16, processors: 3, warpgroups: true}, "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "st.local"},
-		{productTrial{m: 4096, k: 256, n: 16, a: dtype.BF16, b: dtype.BF16, processors: 132}, "cp.async.wait_group 2", "st.local"},
+		{productTrial{m: 1024, k: 256, n: 16, a: dtype.BF16, b: dtype.BF16, processors: 132}, "cp.async.wait_group 2", "st.local"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1}, "fma.rn.f32", "mma.sync"},
 		{productTrial{m: 256, k: 256, n: 256, a: dtype.F32, b: dtype.F32, processors: 1}, "cp.async.cg.shared.global", "st.local"},
 	} {

@@ -82,7 +82,7 @@ func (p *product) joinParts(at, elements int) *piece {
 		p.line("load4(a.partial + (long(part) * a.elements + e), w);")
 		p.line("UNROLL for (int d = 0; d < 4; d++) v[d] += w[d];")
 		p.line("}")
-		p.finishFour("v[k]", first)
+		p.finishFour("v[k]", first, nil)
 	} else {
 		p.line("v[0] += a.partial[long(part) * a.elements + e];")
 		p.line("}")

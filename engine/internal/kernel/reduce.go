@@ -159,7 +159,7 @@ func (r *reduction) shape(limits Limits) {
 	most := limits.group()
 	r.simds = most / simdWidth
 	r.columns = !r.reduced[0] && r.space.lens[0] > 1
-	r.vectors = r.reduced[0] && r.space.vectors()
+	r.vectors = r.reduced[0] && r.space.vectors(4)
 	r.parts, r.chunk = 1, r.total
 	switch {
 	case r.columns && r.total <= shortColumn:

@@ -172,7 +172,7 @@ func columnOf(l ir.Layout) ir.Layout {
 // share chooses how many threads work on a row, and how many elements each holds.
 func (r *rowText) share(limits Limits) {
 	n := r.space.lens[0]
-	r.vectors = r.space.vectors()
+	r.vectors = r.space.vectors(4)
 	r.threads, r.perGroup = simdWidth, limits.group()/simdWidth
 	hold := mostHeld / 2
 	if r.op.Op == ir.CrossEntropy {
@@ -402,7 +402,7 @@ func (r *rowText) storeVectors() {
 	}
 	for i := range r.g.Outputs {
 		if r.inRow(i) {
-			r.storeFour("if (inside) ", i, r.output(i))
+			r.storeVector("if (inside) ", i, r.output(i))
 		}
 	}
 }

@@ -225,7 +225,7 @@ func turnAndStore(g *backend.Group, k *Kernel, into *scattering) {
 		into.begin(k)
 	}
 	e := newElements(g, k.limits, "rope", shape, list...)
-	e.fours = ir.Size(shape)/4 >= least && step == 1 && apart%4 == 0 && x.Stride[last] == 1 && x.Stride[heads]%4 == 0 && e.space.vectors()
+	e.fours = ir.Size(shape)/4 >= least && step == 1 && apart%4 == 0 && x.Stride[last] == 1 && x.Stride[heads]%4 == 0 && e.space.vectors(4)
 	e.writes(o)
 	e.reads("x", in.Args[0])
 	e.reads("position", in.Args[1])

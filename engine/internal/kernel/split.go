@@ -84,7 +84,7 @@ func (p *product) oneLaunch(limits Limits) bool {
 			products++
 		}
 	}
-	return p.thin() && len(p.weights) == 0 && !p.byTerms(p.longest()) && (products > 1 || p.fills(p.groups(), limits))
+	return p.thin() && len(p.weights) == 0 && !p.byTerms(p.longest()) && (products > 1 || p.space.lens[1] >= leastTall || p.fills(p.groups(), limits))
 }
 
 // cost is what is moved for the library's sake, in bytes; each launch more than one counts as what is moved
@@ -475,7 +475,7 @@ func (s *split) join() (p pair, ok bool) {
 		}
 	}
 	for n, inner := range s.inner {
-		if n < len(s.inner)-1 && inner%4 != 0 { // kernels move four elements from where the next pair begins
+		if n < len(s.inner)-1 && inner%8 != 0 { // kernels move eight elements from where the next pair begins
 			return p, false
 		}
 		p.inner += inner

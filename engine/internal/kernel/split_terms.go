@@ -77,7 +77,7 @@ func termsOf(g *backend.Group, limits Limits, to, apart int) []Dispatch {
 	y := contiguous("y", shape)
 	y.reach = terms * apart
 	e := newElements(g, limits, "terms", shape, y, named{name: "x", layout: g.Inputs[0].Layout})
-	e.fours = e.space.vectors() && e.place("x").strides[0] == 1
+	e.fours = e.space.vectors(4) && e.place("x").strides[0] == 1
 	e.pointer("", "y", dtype.BF16, to, 0)
 	e.reads("x", backend.In(0))
 	e.constant("apart", apart)

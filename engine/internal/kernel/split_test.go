@@ -185,7 +185,7 @@ func TestSplit(t *testing.T) {
 			s.output(s.inst(ir.MatMul, ir.Attr{}, bf16, shape, s.input(bf16, dy), s.input(bf16, w), s.input(bf16, h), s.input(f32, b),
 				s.input(bf16, dy), s.input(bf16, w), s.input(bf16, h), s.input(f32, b)))
 		}, []string{"matmul", "4096×4864 by 4864×896 of bf16, as f32, with a matrix added", "4096×4864 by 4864×896 of bf16, as f32, with a matrix added", "map"}},
-		{"a thin product that fills the device", one(bf16, 4096, 896, 16, nil), []string{"matmul"}},
+		{"a thin product that fills the device", one(bf16, 4096, 896, 16, nil), []string{"matmul", "matmul"}},
 		{"a thin product of few tiles", one(bf16, 128, 4096, 24, nil), []string{"128×4096 by 4096×24 of bf16"}},
 		{"thin products of few tiles", func(s *sketch) {
 			for range 2 {

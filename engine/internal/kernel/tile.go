@@ -27,8 +27,9 @@ import (
 // multiplied, and one may be in the hands of the other warpgroup.
 //
 // Products of few columns or of few rows, as those of adapters, have thin tiles: memory limits them. NVIDIA's
-// are 32 rows or 64 columns, so that an adapter's of 4096 rows have one for each processor and need not be
-// cut along the inner axis. Up to five parts of 4 KB are loaded ahead.
+// are 32 rows or 64 columns. Of leastTall rows and more they are 128 rows: each tile reads the right operand,
+// an adapter's of F32, which then is a fifth of what a tile reads and no longer half, and products are cut
+// along the inner axis to be enough of them. Up to five parts of 4 KB are loaded ahead.
 type tile struct {
 	by           means
 	across, down int  // simdgroups along the columns, and along the rows
@@ -130,6 +131,7 @@ const (
 const (
 	leastMatrix = mostFewRows + 1
 	mostThin    = 32
+	leastTall   = 2048
 )
 
 // Thin products wait for memory: parts of theirs that fill bytesAhead bytes are in threadgroup memory, but
@@ -162,6 +164,9 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact, short bool, l Limi
 		t.across, t.down = 4, 2
 	case t.thin(rows, columns) && columns <= mostThin:
 		t.across, t.high, t.wide = 1, 1, (columns+15)/16
+		if rows >= leastTall {
+			t.high = 4
+		}
 	case t.thin(rows, columns):
 		t.down, t.high = 1, (rows+15)/16
 	case columns <= mostThin:
@@ -472,11 +477,12 @@ func (t *tile) addByThreads(x *text, left, right side, spread bool) {
 }
 
 // putSums writes down a loop over the rows of blocks of a simdgroup, i, that ends where its caller ends it:
-// it puts the sums of one into threadgroup memory, as lines of columns()+endPad.
-func (t *tile) putSums(x *text, typ string, spread bool) {
+// it puts the sums of one into threadgroup memory, as lines of columns()+endPad, after what begin writes.
+func (t *tile) putSums(x *text, typ string, spread bool, begin func()) {
 	stride := t.columns() + endPad
 	x.line("threadgroup %s* sums = (threadgroup %[1]s*)space;", typ)
 	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	begin()
 	x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 	if t.by == byThreads {
 		x.line("UNROLL for (int j = 0; j < %d; j++) sums[(int(simd) / %d * 4 + y) * %d + right + %s] = sum[%d * i + j];", t.wide, t.across, stride, columnsOf("j", spread), t.wide)

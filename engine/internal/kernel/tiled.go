@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -266,39 +267,73 @@ func (p *product) spread() bool {
 	return right.turned
 }
 
+// mostTurns is how many times four elements of an input of the epilogue a thread holds while it waits.
+const mostTurns = 4
+
 // end takes the sums to threadgroup memory, as many rows of each simdgroup at a time as make a block, and
 // ends them there: neighbouring threads have neighbouring elements then, four each where all that the
 // epilogue reads and stores lies so.
 func (p *product) end(first int) {
 	t, typ := &p.tile, register(p.inst.DType)
-	t.putSums(p.text, typ, p.spread())
 	per := 1
 	if p.endsByFours(first) {
 		per = 4
 	}
 	wide := t.columns() / per
-	p.line("for (int e = me; e < %d; e += %d) {", t.down*t.tall()*wide, t.threads())
-	p.line("const int line = e / %d, beside = e %% %d * %d;", wide, wide, per)
-	p.line("const %s i0 = column + beside, i1 = row + line / %d * %d + line %% %[2]d + i * %[2]d;", p.index, t.tall(), t.tall()*t.high)
-	at := fmt.Sprintf("sums[line * %d + beside", t.columns()+endPad)
-	switch {
-	case p.parts > 1:
-		p.line("if (i0 < a.n0 && i1 < a.n1) {")
-		p.line("const long to = ((long(part) * a.batches + batch) * a.n1 + i1) * a.n0 + i0;")
-		if per == 4 {
-			p.line("float v[4];")
-			p.line("UNROLL for (int d = 0; d < 4; d++) v[d] = %s + d];", at)
-			p.line("store4(a.partial + to, v);")
+	ahead := map[int]string{} // inputs of the epilogue, which threads load before they wait for the sums
+	each := func(body func()) {
+		count := t.down * t.tall() * wide
+		if len(ahead) > 0 {
+			p.line("UNROLL for (int q = 0; q < %d; q++) {", count/t.threads())
+			p.line("const int e = me + q * %d;", t.threads())
 		} else {
-			p.line("a.partial[to] = %s];", at)
+			p.line("for (int e = me; e < %d; e += %d) {", count, t.threads())
 		}
+		p.line("const int line = e / %d, beside = e %% %d * %d;", wide, wide, per)
+		p.line("const %s i0 = column + beside, i1 = row + line / %d * %d + line %% %[2]d + i * %[2]d;", p.index, t.tall(), t.tall()*t.high)
+		body()
 		p.line("}")
-	case per == 4:
-		p.finishFour(at+" + k]", first)
-	default:
-		p.finishElement(at+"]", first)
 	}
-	p.close(2)
+	t.putSums(p.text, typ, p.spread(), func() {
+		turns := t.down * t.tall() * wide / t.threads()
+		if per == 1 || p.parts > 1 || turns > mostTurns || turns*t.threads()*4 != t.down*t.tall()*t.columns() {
+			return
+		}
+		for i, need := range p.needed() {
+			if need && !isNumber(p.g.Inputs[i]) && p.space.places[i].strides[0] == 1 {
+				ahead[i] = fmt.Sprintf("ahead%d[q]", i)
+				p.line("%s ahead%d[%d][4];", register(p.g.Inputs[i].DType), i, turns)
+			}
+		}
+		if len(ahead) > 0 {
+			each(func() {
+				for _, i := range slices.Sorted(maps.Keys(ahead)) {
+					p.line("if (i0 < a.n0 && i1 < a.n1) load4(a.%s + (%s), %s);", p.inputName(i), p.at(p.inputName(i), &p.space.places[i]), ahead[i])
+				}
+			})
+		}
+	})
+	at := fmt.Sprintf("sums[line * %d + beside", t.columns()+endPad)
+	each(func() {
+		switch {
+		case p.parts > 1:
+			p.line("if (i0 < a.n0 && i1 < a.n1) {")
+			p.line("const long to = ((long(part) * a.batches + batch) * a.n1 + i1) * a.n0 + i0;")
+			if per == 4 {
+				p.line("float v[4];")
+				p.line("UNROLL for (int d = 0; d < 4; d++) v[d] = %s + d];", at)
+				p.line("store4(a.partial + to, v);")
+			} else {
+				p.line("a.partial[to] = %s];", at)
+			}
+			p.line("}")
+		case per == 4:
+			p.finishFour(at+" + k]", first, ahead)
+		default:
+			p.finishElement(at+"]", first)
+		}
+	})
+	p.close(1)
 }
 
 // endsByFours says whether four elements of a row can be ended at once.
@@ -325,10 +360,18 @@ func (p *product) endsByFours(first int) bool {
 	return true
 }
 
-// finishFour computes the epilogue at i0 to i0 + 3; sum is that of element k of them.
-func (p *product) finishFour(sum string, first int) {
+// finishFour computes the epilogue at i0 to i0 + 3; sum is that of element k of them. What was loaded ahead has a
+// name already.
+func (p *product) finishFour(sum string, first int, ahead map[int]string) {
+	needed := p.needed()
+	for i := range ahead {
+		needed[i] = false
+	}
 	p.line("if (i0 < a.n0 && i1 < a.n1) {")
-	p.loadAll(p.needed(), true)
+	p.loadAll(needed, true)
+	for i, name := range ahead {
+		p.names[i], p.vector[i] = name, true
+	}
 	for i, r := range p.results {
 		p.line("%s y%d[4];", register(p.g.Type(r.value).DType), i)
 	}
@@ -340,7 +383,7 @@ func (p *product) finishFour(sum string, first int) {
 	}
 	p.line("}")
 	for i := range p.results {
-		p.storeFour("", i, &p.space.places[first+i])
+		p.storeVector("", i, &p.space.places[first+i])
 	}
 	p.line("}")
 }

@@ -13,11 +13,12 @@ type walker struct {
 	*text
 	space  *space
 	names  []string // of each input's value, "" before it is loaded
-	vector []bool   // inputs of which a thread holds four elements
+	vector []bool   // inputs of which a thread holds several elements
+	each   int      // how many those are: 4, or 8
 }
 
 func newWalker(t *text, s *space) *walker {
-	return &walker{text: t, space: s, names: make([]string, len(t.g.Inputs)), vector: make([]bool, len(t.g.Inputs))}
+	return &walker{text: t, space: s, names: make([]string, len(t.g.Inputs)), vector: make([]bool, len(t.g.Inputs)), each: 4}
 }
 
 // workspace is the buffer of an input that lies in the workspace, from its layout's offset on.
@@ -148,7 +149,7 @@ func (w *walker) at(name string, p *place) string {
 	return expr
 }
 
-// load writes down how input i comes into registers, four elements of it if it is a vector.
+// load writes down how input i comes into registers, several elements of it if it is a vector.
 func (w *walker) load(i int, vectors bool) {
 	in := &w.g.Inputs[i]
 	name := w.inputName(i)
@@ -160,8 +161,8 @@ func (w *walker) load(i int, vectors bool) {
 	p := &w.space.places[i]
 	if vectors && p.strides[0] == 1 {
 		w.vector[i] = true
-		w.line("%s %s[4];", register(in.DType), name)
-		w.line("load4(a.%s + (%s), %s);", name, w.at(name, p), name)
+		w.line("%s %s[%d];", register(in.DType), name, w.each)
+		w.line("load%d(a.%s + (%s), %s);", w.each, name, w.at(name, p), name)
 		return
 	}
 	w.line("const %s %s = %s(loaded(a.%s[%s]));", register(in.DType), name, register(in.DType), name, w.at(name, p))
@@ -179,7 +180,7 @@ func (w *walker) loadAll(needed need, vectors bool) {
 	}
 }
 
-// value names what a Ref refers to; within a loop over four elements, element k of it.
+// value names what a Ref refers to; within a loop over the elements of a vector, element k of it.
 func (w *walker) value(r backend.Ref) string {
 	i, input := r.Input()
 	switch {
@@ -196,9 +197,9 @@ func (w *walker) store(condition string, i int, p *place, dt dtype.Type, v backe
 	w.line(condition+"a.%s[%s] = %s(%s);", outputName(i), w.at(outputName(i), p), memoryTypes[dt], w.value(v))
 }
 
-// storeFour stores the four elements that are in the array of the output's name.
-func (w *walker) storeFour(condition string, i int, p *place) {
-	w.line(condition+"store4(a.%s + (%s), %s);", outputName(i), w.at(outputName(i), p), outputName(i))
+// storeVector stores the elements that are in the array of the output's name.
+func (w *walker) storeVector(condition string, i int, p *place) {
+	w.line(condition+"store%d(a.%s + (%s), %s);", w.each, outputName(i), w.at(outputName(i), p), outputName(i))
 }
 
 // computeAll writes the elementwise instructions of a list down.

@@ -89,10 +89,10 @@ func CheckCopy(dst Buffer, dstOffset int, src Buffer, srcOffset, bytes int) erro
 }
 
 // Poll asks done until it is true or an error comes: without a pause at first, because most waits are short,
-// then with pauses of a sixteenth of what it has waited, up to a millisecond, so that it is late by little.
+// then with pauses of a 64th of what it has waited, up to 0.2 ms, so that it is late by little.
 // It ends early as Event.Wait does, with timeout() after the limit; 0 is none.
 func Poll(ctx context.Context, limit time.Duration, done func() (bool, error), timeout func() error) error {
-	const eager, longest, share = 200 * time.Microsecond, time.Millisecond, 16
+	const eager, longest, share = 200 * time.Microsecond, 200 * time.Microsecond, 64
 	start := time.Now()
 	for {
 		ok, err := done()
