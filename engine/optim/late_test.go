@@ -36,7 +36,8 @@ func TestALateErrorMakesNoStep(t *testing.T) {
 	})
 }
 
-// What was built on a parameter before a step keeps the parameter's value of then, whatever becomes of the step.
+// What was built on a parameter before a step keeps the parameter's value of then, whatever becomes of the
+// step.
 func TestALateStepKeepsWhatWasBuiltBefore(t *testing.T) {
 	devicetest.Register("late")
 	tensor.Within(device.WithChoice(t.Context(), &device.Choice{}), func() {

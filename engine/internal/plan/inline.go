@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -119,16 +120,14 @@ func (in *inlining) try(k, from *cluster, part []int) bool {
 
 // derive lets the readers of a cluster's elementwise values compute these themselves, from its products, if
 // so fewer bytes wait in memory, and none of them reads more. Of silu(g)·u a gradient wants silu(g) and
-// silu'(g): g is enough.
+// silu'(g): g is enough. Products that read as many bytes do so, too: a library that computes the cluster's
+// product leaves its epilogue to a launch, and theirs is one anyway.
 func (in *inlining) derive(from *cluster) {
 	var list []int
 	for _, v := range in.exported(from) {
 		if in.allInlinable(v) {
 			list = append(list, v)
 		}
-	}
-	if len(list) < 2 {
-		return
 	}
 	saved := 0
 	in.roots(list, func(b int) {
@@ -143,7 +142,8 @@ func (in *inlining) derive(from *cluster) {
 			read[k] = append(read[k], v)
 		}
 	}
-	if saved <= 0 || in.readMore(read) {
+	others := func(k *cluster) bool { return k.kind != backend.MatMul }
+	if len(list) == 0 || saved < 0 || saved == 0 && slices.ContainsFunc(slices.Collect(maps.Keys(read)), others) || in.readMore(read) {
 		return
 	}
 	type state struct {

@@ -141,7 +141,7 @@ func TestLaunches(t *testing.T) {
 		{"a feed-forward layer", func() []tensor.Tensor {
 			x := ready([]int{16, 5}, []int{5, 7}, []int{5, 7}, []int{7, 5})
 			return []tensor.Tensor{x[0].MatMul(x[1]).Silu().Mul(x[0].MatMul(x[2])).MatMul(x[3]).Add(x[0])}
-		}, "matmul_silu matmul_mul matmul_add", 6},
+		}, "matmul matmul_silu_mul matmul_add", 6},
 		{"LoRA, many rows", func() []tensor.Tensor {
 			x := ready([]int{16, 12}, []int{12, 10}, []int{12, 2}, []int{2, 10})
 			return []tensor.Tensor{tensor.LoRALinear(x[0], x[1], x[2], x[3], 2)}
