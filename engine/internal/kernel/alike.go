@@ -8,13 +8,13 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// renderAlike writes down a Single group of several instructions. What comes before the last dispatch of one
-// stays a dispatch; the last ones are one, side by side: queries and keys of a decoder are turned, and keys
-// and values stored, in one launch. A rope whose result an Overwrite of the group stores does that itself: so
-// no part needs another one.
+// renderAlike writes down a Single group of several instructions. The last dispatches of all are one, side by
+// side, and those before them, which mark an overwrite's places, are one; what else comes before stays as it
+// is: queries and keys of a decoder are turned, and keys and values stored, in one launch. A rope whose
+// result an Overwrite of the group stores does that itself: so no part needs another one.
 func renderAlike(g *backend.Group, limits Limits) (*Kernel, error) {
 	k := &Kernel{limits: limits}
-	var last []*piece
+	var marks, last []*piece
 	for i, in := range g.Insts {
 		if in.Op == ir.Overwrite && madeBy(g, in.Args[2]) >= 0 {
 			continue
@@ -26,14 +26,16 @@ func renderAlike(g *backend.Group, limits Limits) (*Kernel, error) {
 			return nil, err
 		}
 		k.take(own)
-		if n := len(own.Dispatches) - 1; n >= 0 && own.Dispatches[n].Same == nil {
-			if c := own.Dispatches[n].piece; c != nil && c.groups <= most32/c.threads {
-				last, own.Dispatches = append(last, c), own.Dispatches[:n]
+		for _, list := range []*[]*piece{&last, &marks} {
+			if n := len(own.Dispatches) - 1; n >= 0 && own.Dispatches[n].Same == nil {
+				if c := own.Dispatches[n].piece; c != nil && c.groups <= most32/c.threads {
+					*list, own.Dispatches = append(*list, c), own.Dispatches[:n]
+				}
 			}
 		}
 		k.Dispatches = append(k.Dispatches, own.Dispatches...)
 	}
-	k.Dispatches = append(k.Dispatches, sideBySide(g, last)...)
+	k.Dispatches = append(k.Dispatches, append(sideBySide(g, marks), sideBySide(g, last)...)...)
 	return k, nil
 }
 

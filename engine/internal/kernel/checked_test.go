@@ -147,6 +147,8 @@ func otherTrials(m, n int) []trial {
 		trial{name: "sum of squares", group: oneOp(backend.Single, ir.SumSquares, ir.Attr{}, []ir.Type{f(m, n), f(n)}, typeOf(dtype.F32))},
 		trial{name: "adamw", group: adamWGroup(m, n)},
 		trial{name: "overwrite", group: oneOp(backend.Single, ir.Overwrite, ir.Attr{}, []ir.Type{f(m, n), ids, f(9, n)}, f(m, n)), below: m},
+		trial{name: "overwrite of many places", group: oneOp(backend.Single, ir.Overwrite, ir.Attr{}, []ir.Type{f(m, n), typeOf(dtype.I64, 100), f(100, n)}, f(m, n)), below: m},
+		trial{name: "two overwrites of many places", group: overwrites(m, n, 100), below: m},
 		trial{name: "gather_along", group: oneOp(backend.Single, ir.GatherAlong, ir.Attr{Axis: 1}, []ir.Type{f(m, n), typeOf(dtype.I64, m, 9)}, f(m, 9)), below: n},
 		trial{name: "scatter_along, long", group: oneOp(backend.Single, ir.ScatterAlong, ir.Attr{Axis: 1}, []ir.Type{f(2, n), typeOf(dtype.I64, 2, 2100), f(2, 2100)}, f(2, n)), below: n},
 		trial{name: "scatter_with, long", group: oneOp(backend.Single, ir.ScatterWith, ir.Attr{Axis: 1}, []ir.Type{f(2, n), typeOf(dtype.I64, 2, 600), f(2, 600)}, f(2, n)), below: n},
@@ -208,6 +210,17 @@ func adamWGroup(m, n int) *backend.Group {
 		g.Outputs = append(g.Outputs, backend.Output{Value: backend.Ref{Result: i}, Buf: 4*len(shapes) + i, DType: dtype.F32, Shape: shapes[i%2]})
 	}
 	g.Insts = []backend.Inst{step}
+	return g
+}
+
+// overwrites stores rows in two matrices, at the same places, of which some come twice.
+func overwrites(m, n, rows int) *backend.Group {
+	g := &backend.Group{Name: "overwrites", Kind: backend.Single, Inputs: []backend.Input{tensorInput(0, dtype.I64, rows)}}
+	for i := range 2 {
+		g.Inputs = append(g.Inputs, tensorInput(3*i+1, dtype.F32, m, n), tensorInput(3*i+2, dtype.F32, rows, n))
+		g.Insts = append(g.Insts, backend.Inst{Op: ir.Overwrite, DType: dtype.F32, Shape: []int{m, n}, Args: []backend.Ref{backend.In(2*i + 1), backend.In(0), backend.In(2*i + 2)}})
+		g.Outputs = append(g.Outputs, backend.Output{Value: backend.Ref{Index: i}, Buf: 3*i + 3, DType: dtype.F32, Shape: []int{m, n}})
+	}
 	return g
 }
 

@@ -360,8 +360,8 @@ func (p *product) endsByFours(first int) bool {
 	return true
 }
 
-// finishFour computes the epilogue at i0 to i0 + 3; sum is that of element k of them. What was loaded ahead has a
-// name already.
+// finishFour computes the epilogue at i0 to i0 + 3; sum is that of element k of them. What was loaded ahead
+// has a name already.
 func (p *product) finishFour(sum string, first int, ahead map[int]string) {
 	needed := p.needed()
 	for i := range ahead {
