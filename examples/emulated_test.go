@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
@@ -21,6 +22,7 @@ import (
 // TestLoRAOnEmulatedGPU runs lora.mcs with a small model on a GPU that the processor plays. What it learns is
 // what it learns on the processor, but for rounding; and what it says about its weights is true there, too.
 func TestLoRAOnEmulatedGPU(t *testing.T) {
+	long.InCI(t, "trains a model kernel by kernel")
 	devicetest.Emulated(t)
 	text := shortened(t)
 	want := losses(t, learn(t, "cpu", text))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,9 @@ var quicker = map[string][][2]string{
 	"softmax.mcs":  {{"-t 200ms", "-t 50ms"}},
 }
 
+// seconds are examples that take more than one, but for lora.mcs, which shows the main job.
+var seconds = []string{"adapters.mcs", "chat.mcs", "digits.mcs", "generate.mcs", "grpo.mcs", "kalman.mcs", "quantise.mcs", "softmax.mcs", "timing.mcs", "training.mcs"}
+
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("*.mcs")
 	if err != nil || len(files) < 6 {
@@ -39,6 +43,9 @@ func TestExamples(t *testing.T) {
 	}
 	for _, name := range files {
 		t.Run(name, func(t *testing.T) {
+			if slices.Contains(seconds, name) {
+				long.InCI(t, "takes more than a second")
+			}
 			changes := quicker[name]
 			if long.Tests() {
 				changes = nil

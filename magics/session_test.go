@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/script"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
@@ -38,6 +40,9 @@ func TestSessions(t *testing.T) {
 	}
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
+			if slices.Contains([]string{"profile.mcs", "state.mcs"}, filepath.Base(name)) {
+				long.InCI(t, "measures for seconds")
+			}
 			text, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -224,6 +229,7 @@ func TestComplete(t *testing.T) {
 // A profile for go tool pprof has the functions of Go, those of the engine and of the interpreter, and the
 // lines of cells.
 func TestPprofFile(t *testing.T) {
+	long.InCI(t, "starts go tool pprof")
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command")
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/session"
 )
@@ -32,7 +33,7 @@ lazy := x.Exp()`
 	if r := s.Run(t.Context(), cell); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	for _, c := range []struct{ statement, names string }{
+	for i, c := range []struct{ statement, names string }{
 		{"mp[0]++", "mp"},
 		{"p.n++", "p"},
 		{"p.add()", "p"},
@@ -54,7 +55,10 @@ lazy := x.Exp()`
 		{"layers[0].Forward(tensor.Ones(3, 2))", ""},
 		{"func() { m := map[int]int{}; m[1]++ }()", ""},
 	} {
-		for _, command := range []string{"%timeit -t 20ms ", "%profile -t 20ms "} {
+		for k, command := range []string{"%timeit -t 20ms ", "%profile -t 20ms "} {
+			if (i+k)%3 > 0 && !long.CI() {
+				continue
+			}
 			r := s.Run(t.Context(), command+c.statement)
 			if r.Err != nil {
 				t.Errorf("%s%s: %v", command, c.statement, r.Err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session"
@@ -41,7 +42,7 @@ func TestReportsFitTheScreen(t *testing.T) {
 	if r := s.Run(t.Context(), "x := tensor.Ones(64, 64).Eval()\nfunc step() float64 {\n\ty := x.MatMul(x).Silu().Eval()\n\treturn y.Softmax(-1).Sum().Item()\n}\n"+longStep); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	for _, command := range []string{
+	for i, command := range []string{
 		"%time x.MatMul(x).Exp()",
 		"%timeit -t 10ms x.MatMul(x)",
 		"%timeit -w -t 10ms -cold x.MatMul(x)",
@@ -72,6 +73,9 @@ func TestReportsFitTheScreen(t *testing.T) {
 		"&train.Estimate{Peak: 1 << 40, Total: 1 << 30, Steps: 3, Tokens: 4096}",
 		"block := nn.NewMLP(8, 16, 8)\nadapter := lora.Inject(block, lora.Config{Rank: 2})\n_ = adapter\nlora.Of(block)",
 	} {
+		if i%2 > 0 && !long.CI() && !strings.Contains(command, "-save") {
+			continue
+		}
 		printed.Reset()
 		said = nil
 		r := s.Run(t.Context(), command)

@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/testing/benchtest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 func measure(t *testing.T, m *benchtest.Machine, w bench.Work, o bench.Options) *bench.Result {
@@ -482,6 +483,7 @@ func TestCompareIsFairWhenTheMachineDrifts(t *testing.T) {
 
 // In a program, and in a loop, a result is a value: no clock, no context and no Eval are needed.
 func TestTime(t *testing.T) {
+	long.InCI(t, "measures for a second")
 	x := tensor.Randn(64, 64).Eval()
 	r := bench.Time(func() { x.Exp().Sum() })
 	if r.Tally.Launches == 0 || r.Median <= 0 || !strings.Contains(r.Text(80), "median of ") {

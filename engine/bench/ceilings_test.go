@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device"
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/internal/machine"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // slowMachine has ceilings that are easy to count with.
@@ -274,6 +275,7 @@ func TestMeasureCeilings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures for a second")
 	}
+	long.InCI(t, "measures for seconds")
 	c, err := measureCeilings(t.Context(), device.Default())
 	if err != nil {
 		t.Fatal(err)

@@ -63,9 +63,12 @@ func randomCall(random *rand.Rand) (name string, shape []int, o fft.Options) {
 
 // TestLentTransforms: what a library computes is what the processor does, with gradients, of any shapes.
 func TestLentTransforms(t *testing.T) {
-	random, cases := rand.New(rand.NewPCG(3, 4)), 60
-	if long.Tests() {
+	random, cases := rand.New(rand.NewPCG(3, 4)), 20
+	switch {
+	case long.Tests():
 		cases = 400
+	case long.CI():
+		cases = 60
 	}
 	for range cases {
 		name, shape, o := randomCall(random)

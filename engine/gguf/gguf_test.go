@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 const fixture = "testdata/python.gguf" // tests/peers/gguf_files.py wrote it
@@ -91,7 +92,7 @@ func TestQuantisedWeights(t *testing.T) {
 func TestRows(t *testing.T) {
 	for _, k := range kinds {
 		for _, shape := range [][]int{{1, 1}, {17, 3}, {40, 9}, {400, 2816 / k.block}} {
-			if k.decode == nil {
+			if k.decode == nil || shape[0] == 400 && !long.CI() {
 				break
 			}
 			out, in := shape[0], shape[1]*k.block

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // TestRanges: limits and steps at random take the numbers between them and no others, as package big compares
@@ -22,7 +24,11 @@ func TestRanges(t *testing.T) {
 		}
 		return text
 	}
-	for range 300 {
+	n := 60
+	if long.CI() {
+		n = 300
+	}
+	for range n {
 		low, high, whole := decimal(), decimal(), rng.IntN(2) == 0
 		names := [2]string{[]string{"minimum", "exclusiveMinimum", ""}[rng.IntN(3)], []string{"maximum", "exclusiveMaximum", ""}[rng.IntN(3)]}
 		schema := map[string]any{"type": "number"}

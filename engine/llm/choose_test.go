@@ -5,12 +5,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // Every choice is one that the definition, which sorts everything, allows.
 func TestChooseProperty(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	for range 1000 {
+	n := 200
+	if long.CI() {
+		n = 1000
+	}
+	for range n {
 		scores := make([]float32, 1+rng.IntN(2*leastVocab))
 		for i := range scores {
 			scores[i] = float32(math.Round(rng.NormFloat64()*8)) - 40 // many ties
@@ -97,10 +103,13 @@ func TestShortlist(t *testing.T) {
 	c.Vocab = leastVocab + 8
 	m := New(c)
 	prompts := [][]int{{1, 2, 3}, {4, 5}, {6}}
-	for _, o := range []Sampling{
+	for i, o := range []Sampling{
 		{Temperature: 1}, {Temperature: 0.02}, {Temperature: 0.02, TopP: 0.9}, {Temperature: 1, TopP: 0.5}, {Temperature: 0.5, TopK: 20}, {Temperature: 0.5, TopK: 500},
 		{Temperature: 0.05, MinP: 0.1}, {Temperature: 1, MinP: 0.9}, {Temperature: 0.1, TopK: 100, TopP: 0.8, MinP: 0.01},
 	} {
+		if i%2 > 0 && !long.CI() {
+			continue
+		}
 		o.Tokens, o.Seed = 20, 7
 		all := o
 		all.Frequency = 1e-30

@@ -71,6 +71,7 @@ func sameGeneration(t *testing.T, c Config) {
 
 // Scores of models with states, of several parts of a scan, are those of the processor, and gradients, too.
 func TestStatesOnEmulatedGPU(t *testing.T) {
+	long.InCI(t, "compiles some hundred kernels")
 	devicetest.Emulated(t)
 	d, err := device.Lookup("emulated")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/safetensors"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // computing is a decoder with frozen weights in bf16 and an adapter in f32 that computes in a type, and a
@@ -58,6 +59,7 @@ func TestBF16LaunchesOnEveryDevice(t *testing.T) {
 // they are about as far from those as the ones of f32 are, and those of PyTorch with one tensor rounded once
 // more. testdata/bf16 was written by tests/peers/decoder_bf16.py.
 func TestBF16TrainsLikeAutocast(t *testing.T) {
+	long.InCI(t, "trains for 400 steps")
 	want, _, err := safetensors.Load("testdata/bf16/expected.safetensors")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // Codes of another program stay what they are, those that Quantize never makes too: −128, −8, and scales
@@ -16,6 +17,9 @@ func TestPackKeepsCodes(t *testing.T) {
 	for _, bits := range []int{4, 8} {
 		for _, shape := range [][2]int{{32, 1}, {64, 16}, {96, 19}, {256, 40}, {96, 89000}} { // the last one in several pieces
 			in, out := shape[0], shape[1]
+			if out > 1000 && bits == 8 && !long.CI() {
+				continue
+			}
 			rng := rand.New(rand.NewPCG(uint64(bits), uint64(in)))
 			codes, scales := make([]byte, in*out), make([]float32, in*out/32)
 			want := make([]float32, in*out) // [in out]

@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/testing/together"
 	"github.com/mcs-notebook/mcs/engine/ranks"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/internal/testing/mpiexec"
 )
 
@@ -144,6 +145,9 @@ func uses(g *ranks.Group) error {
 
 func TestGroup(t *testing.T) {
 	for _, size := range []int{2, 3, 4} {
+		if size == 4 && !long.CI() {
+			continue
+		}
 		if err := errors.Join(together.Run(size, uses)...); err != nil {
 			t.Errorf("%d ranks: %v", size, err)
 		}

@@ -366,6 +366,9 @@ func TestArrayAPISpecialCases(t *testing.T) {
 				t.Logf("%v has no %v", dev, dt)
 				continue
 			}
+			if dt.Size() == 2 && !long.CI() {
+				continue // computed as f32
+			}
 			rules, values := 0, 0
 			for _, f := range specialFunctions {
 				list := f.samples()
@@ -448,7 +451,10 @@ func TestArrayAPIReductions(t *testing.T) {
 		if err := device.Use(found.Name); err != nil {
 			t.Fatal(err)
 		}
-		dev := device.Default()
+		dev, most := device.Default(), 40
+		if !long.CI() {
+			most = 9
+		}
 		for _, c := range []struct {
 			name    string
 			f       func(x tensor.Tensor, axes ...int) tensor.Tensor
@@ -461,7 +467,7 @@ func TestArrayAPIReductions(t *testing.T) {
 			for _, dt := range []dtype.Type{dtype.F64, dtype.F32, dtype.F16, dtype.BF16} {
 				name := fmt.Sprintf("%s of %v on %v", c.name, dt, dev)
 				for _, n := range []int{1, 7, 700} {
-					for at := range min(n, 40) {
+					for at := range min(n, most) {
 						x := tensor.Concat([]tensor.Tensor{tensor.Full(-inf, at), tensor.Full(nan, 1), tensor.Full(inf, n-at-1)}, 0).Cast(dt)
 						if got := c.f(x).Item(); !math.IsNaN(got) {
 							t.Errorf("%s: got %v where element %d of %d is NaN", name, got, at, n)

@@ -70,6 +70,9 @@ func TestReductionsOfSpecialValues(t *testing.T) {
 			continue
 		}
 		for _, dt := range []dtype.Type{dtype.F64, dtype.F32, dtype.BF16, dtype.I32, dtype.U64, dtype.Bool} {
+			if (dt == dtype.F64 || dt == dtype.U64) && !long.CI() {
+				continue
+			}
 			for n, shape := range [][]int{{1, 1}, {3, 5}, {2, 40}, {40, 2}, {3, 260}, {260, 3}, {0, 3}, {3, 0}} {
 				for kind := range 3 + len(specials) {
 					if dt.Int() && kind > 0 && kind != 6 {

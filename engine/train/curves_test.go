@@ -26,12 +26,15 @@ func (w written) Batch(n int) (data.Batch, error) {
 
 func (w written) Fingerprint() string { return "written" }
 
-// 50 steps, 10 without -long, of LoRA, rsLoRA and DoRA on a small Llama, a small Qwen 2 and a small Qwen 3
+// 50 steps, 6 without -long, of LoRA, rsLoRA and DoRA on a small Llama, a small Qwen 2 and a small Qwen 3
 // with experts, whose routers add the loss that balances them, from the same adapter, over the same batches
 // in the same order, have the losses of PEFT and PyTorch at every step, and the gradients' norms.
-// tests/peers/lora_curves.py wrote testdata/curves.
+// tests/peers/lora_curves.py wrote testdata/curves. Without CI=1 two of these models do.
 func TestCurvesAgreeWithPEFT(t *testing.T) {
 	for _, family := range []string{"llama", "qwen2", "qwen3_moe", "gpt_oss", "deepseek_v3"} {
+		if family != "llama" && family != "qwen3_moe" && !long.CI() {
+			continue
+		}
 		dir := filepath.Join("testdata", "curves", family)
 		made, _, err := safetensors.Load(filepath.Join(dir, "curves.safetensors"))
 		if err != nil {

@@ -67,6 +67,9 @@ func TestWeightsInBF16AreTrainedWhole(t *testing.T) {
 		{optim.AdamW{}, optim.AdamW{NoMasters: true}},
 		{optim.AdamW{Bits: 8}, optim.AdamW{Bits: 8, NoMasters: true}},
 	} {
+		if c.with == (optim.AdamW{Bits: 8}) && !long.CI() {
+			continue
+		}
 		const steps = 60
 		wide, _ := run(dtype.F32, c.with, Options{Steps: steps})
 		got, hash := run(dtype.BF16, c.with, Options{Steps: steps})

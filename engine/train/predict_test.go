@@ -39,22 +39,22 @@ func TestPredict(t *testing.T) {
 		o       Options
 		predict func(context.Context, Model, data.Source, Options) (*Estimate, error)
 		run     call
-		long    bool // other rows have each word of its name
+		runs    func() bool // nil: always; other rows have each word of its name
 	}{
-		{"an adapter", llm.Config{}, Options{LoRA: rank}, PredictLoRA, byLoRA, false},
-		{"blocks computed twice", llm.Config{Checkpoint: true}, Options{LoRA: rank}, PredictLoRA, byLoRA, false},
-		{"with dropout", llm.Config{}, Options{LoRA: lora.Config{Rank: 8, Dropout: 0.1}}, PredictLoRA, byLoRA, false},
-		{"in parts", llm.Config{}, Options{LoRA: rank, Accumulate: 3}, PredictLoRA, byLoRA, true},
-		{"replayed", llm.Config{}, Options{LoRA: rank, Compile: true}, PredictLoRA, byLoRA, true},
-		{"all weights", llm.Config{}, Options{}, PredictFull, byFull, false},
-		{"all weights in bf16", llm.Config{DType: dtype.BF16}, Options{}, PredictFull, byFull, true},
-		{"all weights in bf16, in parts", llm.Config{DType: dtype.BF16}, Options{Accumulate: 2}, PredictFull, byFull, false},
-		{"all weights in bf16, 8 bits", llm.Config{DType: dtype.BF16}, Options{Optimizer: optim.AdamW{Bits: 8}}, PredictFull, byFull, false},
-		{"all weights, replayed", llm.Config{}, Options{Compile: true}, PredictFull, byFull, false},
-		{"all weights, in parts", llm.Config{}, Options{Accumulate: 2}, PredictFull, byFull, true},
-		{"all weights by SGD", llm.Config{}, Options{Optimizer: optim.SGD{}}, PredictFull, byFull, false},
+		{"an adapter", llm.Config{}, Options{LoRA: rank}, PredictLoRA, byLoRA, nil},
+		{"blocks computed twice", llm.Config{Checkpoint: true}, Options{LoRA: rank}, PredictLoRA, byLoRA, nil},
+		{"with dropout", llm.Config{}, Options{LoRA: lora.Config{Rank: 8, Dropout: 0.1}}, PredictLoRA, byLoRA, long.CI},
+		{"in parts", llm.Config{}, Options{LoRA: rank, Accumulate: 3}, PredictLoRA, byLoRA, long.Tests},
+		{"replayed", llm.Config{}, Options{LoRA: rank, Compile: true}, PredictLoRA, byLoRA, long.Tests},
+		{"all weights", llm.Config{}, Options{}, PredictFull, byFull, nil},
+		{"all weights in bf16", llm.Config{DType: dtype.BF16}, Options{}, PredictFull, byFull, long.Tests},
+		{"all weights in bf16, in parts", llm.Config{DType: dtype.BF16}, Options{Accumulate: 2}, PredictFull, byFull, nil},
+		{"all weights in bf16, 8 bits", llm.Config{DType: dtype.BF16}, Options{Optimizer: optim.AdamW{Bits: 8}}, PredictFull, byFull, long.CI},
+		{"all weights, replayed", llm.Config{}, Options{Compile: true}, PredictFull, byFull, long.CI},
+		{"all weights, in parts", llm.Config{}, Options{Accumulate: 2}, PredictFull, byFull, long.Tests},
+		{"all weights by SGD", llm.Config{}, Options{Optimizer: optim.SGD{}}, PredictFull, byFull, long.CI},
 	} {
-		if c.long && !long.Tests() {
+		if c.runs != nil && !c.runs() {
 			continue
 		}
 		tensor.Within(device.On(t.Context(), dev), func() {

@@ -124,6 +124,11 @@ func TestAnswers(t *testing.T) {
 		{"shown", dot + "\n\n// %%\nvar none []int\nnone[3]\n// > In[..]: panic: runtime error: index out of range[..]\n// > ...", 3, "", ""},
 		{"given", "ones := tensor.Ones(4)\n" + dot, 2, "", "declares ones, which the lesson gives, as something else"},
 	}
+	if !long.CI() { // of each kind one; what does not end is in mcs grade's example, too
+		cases = slices.DeleteFunc(cases, func(a answer) bool {
+			return slices.Contains([]string{"loop", "goexit-in-it", "flood-beside", "tensors", "shut", "hides-check", "shown", "exit"}, a.name)
+		})
+	}
 	if !long.Tests() {
 		cases = slices.DeleteFunc(cases, func(a answer) bool {
 			return slices.Contains([]string{"loop-in-it", "fatal", "heap", "hides-new", "exec", "flood"}, a.name)
@@ -140,7 +145,9 @@ func TestAnswers(t *testing.T) {
 	// What exceeds the limit has touched as much, in 8 s on a busy machine. What does not end has the least
 	// time that mcs grade takes.
 	reports := graded(t, files, Options{Jobs: 4, Memory: 1 << 28})
-	reports = append(reports, graded(t, endless, Options{Jobs: 1, Memory: 1 << 28, Time: 8 * time.Second})...)
+	if len(endless) > 0 {
+		reports = append(reports, graded(t, endless, Options{Jobs: 1, Memory: 1 << 28, Time: 8 * time.Second})...)
+	}
 	for _, c := range cases {
 		r := reports[slices.IndexFunc(reports, func(r *Report) bool { return r.Learner == c.name })]
 		points, of := r.Points()

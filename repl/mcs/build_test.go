@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // mine is a package of one's own, with what a table has rows of: functions, types, constants that fit no int,
@@ -96,9 +98,7 @@ func TestBuild(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("it needs the go command to compile:", err)
 	}
-	if testing.Short() {
-		t.Skip("-short: it compiles a program")
-	}
+	long.InCI(t, "compiles a program")
 	// A program without symbols for debuggers is linked in half the time.
 	_, stderr, code := mcsWith(t, dir, []string{"GOFLAGS=" + os.Getenv("GOFLAGS") + " -ldflags=-s"}, "", "build", "--mcs", root(t), "--with", "./mine", "-o", "mymcs")
 	if strings.Contains(stderr, "dial tcp") {

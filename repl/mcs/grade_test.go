@@ -42,7 +42,7 @@ func Example_grade() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.Command(os.Args[0], "grade", "handed-in", "--lesson", "lessons/sums.mcs", "--time", "8s")
+	cmd := exec.Command(os.Args[0], "grade", "handed-in", "--lesson", "lessons/sums.mcs", "--time", "4s")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1")
 	out, err := cmd.Output()
 	fmt.Print(string(out))
@@ -54,7 +54,7 @@ func Example_grade() {
 	// anna     ✓ 2  ✓     3 of 3
 	// ben      ✗    ✗     0 of 3  sums.mcs:2: !: not available here: this session
 	//                             reaches neither the network nor other programs;
-	//                             sums.mcs:4: stopped after 2s
+	//                             sums.mcs:4: stopped after 1s
 }
 
 // TestGrade: what is written beside the table, and what is refused.

@@ -12,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/internal/testing/torchrun"
 )
 
 // A rank that computes for ever, and whose process lives, ends the job after the limit.
 func TestRankStandsStill(t *testing.T) {
 	t.Parallel()
+	long.InCI(t, "waits for seconds")
 	limited := []string{"MCS_RANK_LIMIT=2s", os.Args[0], "-device", "cpu"}
 	stand := map[*launched]string{} // all at once: most of the time they wait
 	for stands, says := range map[string]string{
@@ -76,6 +78,7 @@ func TestTwoMachines(t *testing.T) {
 // Two processes with what srun tells its tasks meet at the port of the job's number.
 func TestSrun(t *testing.T) {
 	t.Parallel()
+	long.InCI(t, "trains in several processes")
 	job, dir := 0, ""
 	for job = os.Getpid() % 15000; ; job = (job + 1) % 15000 {
 		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 15000+job)); err == nil {

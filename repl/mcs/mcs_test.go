@@ -134,7 +134,7 @@ func TestCommandLine(t *testing.T) {
 		{"a crash does not stop the next", "test crash.mcs good.mcs", "", "FAIL  crash.mcs  ended without a result: exit status 2\nok    good.mcs  2 cells, [time]", "fatal error: concurrent map [..]\n...", 1},
 		{"files at a time", "test -j 3 bad.mcs good.mcs good.mcs", "", "FAIL  bad.mcs  2 cells, [time]\n...\nok    good.mcs  2 cells, [time]\nok    good.mcs  2 cells, [time]", "", 1},
 		{"no files at a time", "test -j 0 good.mcs", "", "", "mcs: test: got -j 0, want [..]", 2},
-		{"a cell that takes too long", "test -timeout 2s late.mcs good.mcs", "", "FAIL  late.mcs  2 cells, [time]\nlate.mcs:4: cell 2\nthe cell was stopped: it took longer than 2.00 s\nok    good.mcs  2 cells, [time]", "", 1},
+		{"a cell that takes too long", "test -timeout 1s late.mcs good.mcs", "", "FAIL  late.mcs  2 cells, [time]\nlate.mcs:4: cell 2\nthe cell was stopped: it took longer than 1.00 s\nok    good.mcs  2 cells, [time]", "", 1},
 		{"flags reach the test of each file", "test -device ref ref.mcs ref.mcs", "", "ok    ref.mcs  1 cell, [time]\nok    ref.mcs  1 cell, [time]", "", 0},
 		{"unknown parameter", "run sum.mcs -p steps=5", "", "", "mcs: -p steps=5: sum.mcs has no parameter steps; it has n", 2},
 		{"no such file", "run none.mcs", "", "", "mcs: open none.mcs: [..]", 2},

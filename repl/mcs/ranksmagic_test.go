@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // %ranks in a file: what is declared before is there on all ranks, cells run on all of them, and training has
@@ -37,7 +39,7 @@ func TestRanksOfSession(t *testing.T) {
 func TestCellsOfSession(t *testing.T) {
 	t.Parallel()
 	const rank = "rank := ranks.Here().Rank()\n"
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name, before, cells string
 		code                int
 		once, never         string
@@ -60,6 +62,9 @@ func TestCellsOfSession(t *testing.T) {
 		{"gone before", "", "%%rank 1\ngo func() {\n\ttime.Sleep(50 * time.Millisecond)\n\tp, _ := os.FindProcess(os.Getpid())\n\tp.Kill()\n}()\n// %%\n%%rank 0\ntime.Sleep(time.Second)\n// > rank 1: signal: killed; this session goes on alone: %ranks 2 starts the others again\n// %%\nranks.Here().Size() + 20", 0, "21\n", ""},
 		{"fails there only", "if ranks.Started() {\n\tpanic(`not here`)\n}\na := 1", "1", 1, "%ranks: rank 1: a cell that has run on rank 0 fails here: In[2]:2:2: panic: not here", ""},
 	} {
+		if i%3 > 0 && !long.CI() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			dir := cellsIn(t, map[string]string{"cells.mcs": "// %%\nzero := 0\n// %%\n" + c.before + "\n// %%\n%ranks 2\n// %%\n" + c.cells + "\n"})
 			s := launcher(t, dir, os.Args[0], "-device", "cpu", "run", "cells.mcs")
@@ -91,6 +96,9 @@ func TestEndOfRanks(t *testing.T) {
 		{"killed", "for {\n}", os.Kill, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "interrupted" {
+				long.InCI(t, "waits for seconds")
+			}
 			dir := cellsIn(t, map[string]string{"cells.mcs": begins + c.cell + "\n"})
 			s := launcher(t, dir, os.Args[0], "-device", "cpu", "run", "cells.mcs")
 			pid := helperOf(t, s)

@@ -126,10 +126,12 @@ func TestHeldCtrlC(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"t.mcs": training})
 	cmd, out, begun := start(t, dir, "run", "t.mcs")
 	<-begun
-	for range 60 {
-		time.Sleep(33 * time.Millisecond)
-		if cmd.Process.Signal(syscall.SIGINT) != nil {
-			break
+	for held, ended := 0, false; held < 60 && !ended; held++ {
+		select {
+		case <-begun: // its output is closed
+			ended = true
+		case <-time.After(33 * time.Millisecond):
+			cmd.Process.Signal(syscall.SIGINT)
 		}
 	}
 	code := finish(cmd, begun)

@@ -16,7 +16,7 @@ var tested = map[string]string{
 	"bad.mcs":   "// %% sums\n1 + 1\n// > 3\n// %% products <\n2 * 3\n// > 6\n",
 	"error.mcs": "1\n// %%\npanic(\"boom\")\n// %% never\n3\n// > 4\n",
 	"exit.mcs":  "os.Exit(3)\n// > x\n",
-	"slow.mcs":  "// %% quick\n1\n// > 1\n// %% long timeout=1500ms\ntime.Sleep(time.Minute)\n// > ...\n",
+	"slow.mcs":  "// %% quick\n1\n// > 1\n// %% long timeout=600ms\ntime.Sleep(time.Minute)\n// > ...\n",
 	"kill.mcs":  "// %% first\n1\n// > 1\n// %%\n!kill -9 $PPID\n// > x\n",
 	"stack.mcs": "func f(n int) int { return f(n+1) + 1 }\nf(0)\n// > x\n",
 }
@@ -41,7 +41,7 @@ FAIL  exit.mcs  1 cell, [time]
 exit.mcs: a cell ended the run with exit status 3
 FAIL  slow.mcs  2 cells, [time]
 slow.mcs:5: cell 2
-the cell was stopped: it took longer than 1.50 s
+the cell was stopped: it took longer than 600 ms
 FAIL  error.mcs  2 cells, [time]
 error.mcs:3: cell 2
 In[2]:1:1: panic: boom
@@ -64,7 +64,7 @@ kill.mcs | after cell 1 | Error: ended without a result: signal: killed
 stack.mcs | cell 1, line 1 | Error: In[1]:2:1: panic: stack limit reached: endless recursion?
 exit.mcs | cell 1, line 1 | Error: the cell ended the run with exit status 3
 slow.mcs | cell 1: quick | passed
-slow.mcs | cell 2: long | Error: the cell was stopped: it took longer than 1.50 s
+slow.mcs | cell 2: long | Error: the cell was stopped: it took longer than 600 ms
 error.mcs | cell 1, line 1 | passed
 error.mcs | cell 2, line 3 | Error: In[2]:1:1: panic: boom
 missing.mcs | after cell 0 | Error: ended without a result: exit status 2
@@ -88,7 +88,7 @@ func TestRunSelects(t *testing.T) {
 		{"-run never error.mcs", "FAIL  error.mcs  2 cells, [time]\nerror.mcs:3: cell 2\n...", ""}, // a cell before it fails
 		{"-run none good.mcs bad.mcs", "", "mcs: test: -run none: no file has this in its name, and no cell in its title"},
 		{"-run [ good.mcs", "", "mcs: test: -run: error parsing regexp: [..]"},
-		{"-timeout 1s slow.mcs", "FAIL  slow.mcs  2 cells, [time]\nslow.mcs:5: cell 2\n[..]took longer than 1.50 s", ""}, // the file's own limit
+		{"-timeout 1s slow.mcs", "FAIL  slow.mcs  2 cells, [time]\nslow.mcs:5: cell 2\n[..]took longer than 600 ms", ""}, // the file's own limit
 	} {
 		stdout, stderr, code := mcs(t, dir, "", append([]string{"test"}, strings.Fields(tt.args)...)...)
 		if diff := script.Diff(wantLines(tt.stdout), stdout) + script.Diff(wantLines(tt.stderr), stderr); diff != "" {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/internal/testing/torchrun"
 )
 
@@ -191,6 +192,7 @@ func TestTrainOfRanks(t *testing.T) {
 	self := os.Args[0]
 	launcher(t, "", self, "train", "-n", "4", "job.toml", "-p", "model.shard=true").same(t, "its blocks in parts", "saved out/adapter")
 	t.Run("killed", func(t *testing.T) {
+		long.InCI(t, "trains in several processes")
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml")
 		s.saves(t, 4)
 		signalTo(t, s.rank(t, "MCS_RANK", 1), os.Kill)
@@ -208,6 +210,7 @@ func TestTrainOfRanks(t *testing.T) {
 		launcher(t, s.dir, self, "train", "job.toml", "--resume").same(t)
 	})
 	t.Run("stopped for a while", func(t *testing.T) {
+		long.InCI(t, "waits for seconds")
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml")
 		s.saves(t, 4)
 		p := s.rank(t, "MCS_RANK", 1)
@@ -217,6 +220,7 @@ func TestTrainOfRanks(t *testing.T) {
 		s.same(t, "4 batches shared by 2 ranks by TCP", "saved out/adapter")
 	})
 	t.Run("left alone", func(t *testing.T) {
+		long.InCI(t, "waits for seconds")
 		s := launcher(t, "", self, "train", "-n", "2", "job.toml", "-p", "train.steps=100000")
 		s.saves(t, 4)
 		p := s.rank(t, "MCS_RANK", 0)

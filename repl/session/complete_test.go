@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 )
@@ -431,9 +432,12 @@ func TestCompleteEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := 43
-	if *everyByte {
+	step := 79
+	switch {
+	case *everyByte:
 		step = 1
+	case long.CI():
+		step = 43
 	}
 	s := completeSession(t)
 	places, inserted, at := 0, 0, 0

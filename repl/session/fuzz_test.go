@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/repl/cell"
 	"github.com/mcs-notebook/mcs/repl/session/internal/supervise"
 )
@@ -21,10 +22,14 @@ func FuzzCheck(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	every := 15
+	if long.CI() {
+		every = 5
+	}
 	for _, file := range files {
 		for _, seq := range readSequences(f, file) {
 			for i, c := range seq.cells {
-				if i%5 == 0 {
+				if i%every == 0 {
 					f.Add(c.src)
 				}
 			}

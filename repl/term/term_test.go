@@ -266,7 +266,7 @@ func TestInterrupts(t *testing.T) {
 	p.Send("\x03")
 	p.See("^C\nheard, but") // two signals at once would be one
 	hold := func() {        // the key, whose repeats mean nothing
-		for range 30 {
+		for range 15 {
 			time.Sleep(33 * time.Millisecond)
 			p.Send("\x03")
 		}

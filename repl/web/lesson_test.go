@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcs-notebook/mcs/internal/testing/chromium"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/magics"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/lesson"
@@ -57,6 +58,7 @@ func teach(t *testing.T, dir string) (address string, end func()) {
 // place of the first, and who comes back finds the cells before them run.
 func TestLesson(t *testing.T) {
 	t.Parallel() // most of the time it waits for the browser
+	long.InCI(t, "starts a browser")
 	c := browse(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../lesson/testdata/course")); err != nil {

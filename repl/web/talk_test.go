@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/testing/chromium"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/repl/notebook"
 	"github.com/mcs-notebook/mcs/repl/script/mcsfile"
 )
@@ -212,6 +213,7 @@ func TestReplayRefused(t *testing.T) {
 // type is as large as it fits, on a projector and on a phone.
 func TestTalkPage(t *testing.T) {
 	t.Parallel() // most of the time it waits for the browser
+	long.InCI(t, "starts a browser")
 	c := chromium.Start(t)
 	b := present(t, talkText, false, nil)
 	now := `document.getElementById("now").innerText`

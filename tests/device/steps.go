@@ -168,7 +168,7 @@ func (w *worker) with(ctx context.Context, stdin, name string, args ...string) e
 	}
 	fmt.Fprintf(&w.out, "$ %s\n", strings.Join(append([]string{shown}, args...), " "))
 	c := exec.CommandContext(ctx, name, args...)
-	c.Env = append(os.Environ(), w.env...)
+	c.Env = append(append(os.Environ(), "CI=1"), w.env...) // tests that take seconds, too
 	c.Stdin = strings.NewReader(stdin)
 	c.Stdout, c.Stderr = &w.out, &w.out
 	c.WaitDelay = 10 * time.Second // go test leaves its child behind

@@ -109,6 +109,7 @@ func TestHeldCtrlC(t *testing.T) {
 // A terminal that is late sees what mcs says after a cell, though the key repeats: as a signal, it would have
 // the system drop what the terminal has not read.
 func TestHeldCtrlCOfALateTerminal(t *testing.T) {
+	long.InCI(t, "waits for seconds")
 	p := newHome(t).open(nil)
 	p.Send("fmt.Println(\"begun\"); time.Sleep(time.Second); fmt.Println(strings.Repeat(\"x\", 10000)); for {}\r")
 	p.See("\nbegun")

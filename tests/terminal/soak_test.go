@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	soak     = flag.Int("soak", 250, "how many cells TestSoak types")
+	soak     = flag.Int("soak", 0, "how many cells TestSoak types; 0: 250 in CI, and else 80")
 	soakSeed = flag.Uint64("soakseed", 1, "what TestSoak's cells are made from")
 )
 
@@ -149,8 +149,14 @@ var hanging = []soakCell{
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	cells := *soak
-	if long.Tests() {
+	switch {
+	case long.Tests():
 		cells = 10_000
+	case cells > 0:
+	case long.CI():
+		cells = 250
+	default:
+		cells = 80
 	}
 	for i := range hanging {
 		hanging[i].hangs = true

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 	"github.com/mcs-notebook/mcs/tests/terminal/screen"
 )
 
@@ -164,6 +165,7 @@ func TestTmuxMenu(t *testing.T) {
 
 func TestTmuxResize(t *testing.T) {
 	t.Parallel()
+	long.InCI(t, "waits for seconds")
 	p := newHome(t).notebookInTmux(80, 24)
 	p.keys("x := []string{\"one\", \"two\", \"three\", \"four\", \"five\", \"six\", \"seven\"}")
 	p.shows(`In [1]: x := []string{"one", "two", "three", "four", "five", "six", "seven"}`, 76, 0)

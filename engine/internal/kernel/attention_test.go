@@ -152,7 +152,7 @@ func TestAttention(t *testing.T) {
 				list = all
 			}
 			if m == check.Plain || long.Tests() {
-				t.Run(f.name+"/"+m.String(), func(t *testing.T) { checkAll(t, tools, m, list) })
+				t.Run(f.name+"/"+m.String(), func(t *testing.T) { checkAll(t, tools, m, some(list)) })
 			}
 		}
 	}

@@ -192,7 +192,7 @@ func TestProducts(t *testing.T) {
 		modes = check.Modes
 	}
 	for _, m := range modes {
-		t.Run(m.String(), func(t *testing.T) { checkTrials(t, tools, m, list) })
+		t.Run(m.String(), func(t *testing.T) { checkTrials(t, tools, m, some(list)) })
 	}
 }
 

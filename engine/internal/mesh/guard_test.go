@@ -5,12 +5,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // A process that stands still ends the run, with its number. One that waits for others, or for a disk, does
 // not; and where several stand still it is the one that has moved the least.
 func TestGuard(t *testing.T) {
 	t.Parallel()
+	long.InCI(t, "waits for seconds")
 	const limit = time.Second
 	var all sync.WaitGroup // they wait, so all at once, whatever -parallel says
 	for _, c := range []struct {

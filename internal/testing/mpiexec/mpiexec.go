@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // A Launcher is an mpiexec.
@@ -17,9 +19,11 @@ type Launcher struct {
 	Open bool // Open MPI's, not MPICH's or one that is made of that
 }
 
-// All are the launchers of PATH, each once. Where there is none the test skips.
+// All are the launchers of PATH, each once. Where there is none the test skips, and without CI=1: one start
+// takes half a second and more.
 func All(t *testing.T) (all []Launcher) {
 	t.Helper()
+	long.InCI(t, "starts processes by mpiexec")
 	for _, name := range []string{"mpiexec.mpich", "mpiexec.openmpi", "mpiexec"} {
 		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 			path, err := exec.LookPath(filepath.Join(dir, name))

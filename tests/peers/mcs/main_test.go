@@ -20,6 +20,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/device/devicetest"
 	"github.com/mcs-notebook/mcs/engine/profile"
 	"github.com/mcs-notebook/mcs/engine/tensor"
+	tests "github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 var tested = flag.String("device", "cpu", "the device that is held against ref")
@@ -64,6 +65,7 @@ func small(f family) work { return work{Kind: "family", Family: f.name, M: 96, N
 
 // Every family has the same results as on the reference, and launches something. With -device it is another
 // device that is held against the reference: a GPU, perhaps under compute-sanitizer, or the emulated one.
+// Without CI=1 the processor has a quarter of them.
 func TestFamilies(t *testing.T) {
 	before := device.Default().String()
 	defer device.Use(before)
@@ -76,7 +78,10 @@ func TestFamilies(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range families() {
+	for i, f := range families() {
+		if i%4 > 0 && *tested == "cpu" && !tests.CI() {
+			continue
+		}
 		t.Run(f.name, func(t *testing.T) {
 			got, profile := on(t, *tested, small(f))
 			want, _ := prepared(t, "ref", small(f))
@@ -125,6 +130,7 @@ func TestFamiliesHaveEveryOp(t *testing.T) {
 // The families launch every kind of kernel that the ops' cases launch on a GPU of ten processors.
 // Small sizes have them all, so that the emulated device and sanitizers see what large sizes run.
 func TestFamiliesHaveEveryKernel(t *testing.T) {
+	tests.InCI(t, "prepares all families")
 	before := device.Default().String()
 	defer device.Use(before)
 	devicetest.Register("rehearsal")

@@ -8,6 +8,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // attentionCase describes one attention: its sizes, and what may be seen.
@@ -79,11 +80,14 @@ func TestAttention(t *testing.T) {
 }
 
 func TestAttentionGrad(t *testing.T) {
-	for _, threads := range []int{1, 5} {
+	for i, threads := range []int{1, 5} {
 		b := New(threads)
 		defer b.Close()
-		for _, c := range attentionCases {
-			for _, f := range []dtype.Type{dtype.F32, dtype.BF16} {
+		for n, c := range attentionCases {
+			for k, f := range []dtype.Type{dtype.F32, dtype.BF16} {
+				if (i+n+k)%2 > 0 && !long.CI() {
+					continue
+				}
 				t.Run(fmt.Sprintf("%v/threads %d/%s", f, threads, c.name()), func(t *testing.T) { c.backward(t, b, f).check(t, b, 1e-5) })
 			}
 		}

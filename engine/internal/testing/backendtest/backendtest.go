@@ -3,9 +3,10 @@
 // [Run] walks the op table. For each op there are cases (cases_*.go) over the dtypes that the op takes, over
 // shapes of rank 0, without elements, of odd sizes, and large enough for vectors and several threads, over
 // strided, flipped and broadcast operands, and over special values. Without -long most types run a third of
-// the cases. Each case is a little graph; it is built twice, evaluated on the reference and on the backend,
-// and the results must agree within the row's tolerance. Random graphs (graphs.go) are longer, so that the
-// planner has something to fuse, and contract.go checks the other promises of the interface.
+// the cases, and those of a processor without CI=1 a sixth. Each case is a little graph; it is built twice,
+// evaluated on the reference and on the backend, and the results must agree within the row's tolerance.
+// Random graphs (graphs.go) are longer, so that the planner has something to fuse, and contract.go checks the
+// other promises of the interface.
 //
 // The file record/NAME.txt lists the ops and types that a backend has run; the documentation of the ops is
 // made from it. Run fails when it has run others than these; go test -record writes the file.
@@ -89,7 +90,7 @@ func newSuite(t *testing.T, open func() (backend.Backend, error), few bool) *sui
 	percent := debug.SetGCPercent(400) // thousands of small graphs: a tenth of the time
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	return &suite{
-		dev: backend.NewDevice("tested", b), exact: newReference(t), dtypes: b.Info().DTypes, few: few, rehearsed: rehearsed,
+		dev: backend.NewDevice("tested", b), exact: newReference(t), dtypes: b.Info().DTypes, few: few, quick: b.Info().Threads > 0 && !long.CI() && !*update, rehearsed: rehearsed,
 		tried: map[ir.Op]bool{}, passed: map[ir.Op]map[dtype.Type]bool{},
 	}
 }
@@ -133,12 +134,13 @@ type suite struct {
 	dev, exact *backend.Device
 	dtypes     []dtype.Type
 	few        bool           // see Few
+	quick      bool           // see share
 	rehearsed  bool           // the backend only notes what a GPU's compiles: nobody looks at its numbers
 	tried      map[ir.Op]bool // -run chooses some
 	passed     map[ir.Op]map[dtype.Type]bool
 }
 
-// op runs the cases of a row with each dtype that its rule accepts, see every.
+// op runs the cases of a row with each dtype that its rule accepts, see share.
 func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
 	s.tried[r.Op] = true
 	dtypes := s.dtypes
@@ -149,7 +151,7 @@ func (s *suite) op(t *testing.T, r ir.Row, cases []Case) {
 	for _, dt := range dtypes {
 		ran, ok := 0, true
 		for i, c := range cases {
-			if !every(dt, len(cases)) && len(cases) > 6 && i%3 != int(dt)%3 && c.Name != "special values" {
+			if n := s.share(dt, len(cases)); len(cases) > 6 && i%n != int(dt)%n && c.Name != "special values" {
 				continue
 			}
 			tolerance := r.Tol
@@ -190,17 +192,21 @@ func spaced(cases []Case) []Case {
 	return list
 }
 
-// every says whether a type runs all of an op's cases. The loops of most types have the same source, for
+// share says of how many of an op's cases a type runs one. The loops of most types have the same source, for
 // another Go type; so each of these runs only a third of the cases, and the special values. So do all types
-// of the hundreds of cases of products with codes: F32, F16 and BF16 run another third each.
-func every(dt dtype.Type, cases int) bool {
-	switch dt {
-	case dtype.I32, dtype.F32, dtype.BF16:
-		return cases <= 100 || long.Tests()
-	case dtype.Bool, dtype.U8, dtype.I64, dtype.F16, dtype.F64:
-		return long.Tests()
+// of the hundreds of cases of products with codes: F32, F16 and BF16 run another third each. A processor's
+// types each run a sixth without CI=1.
+func (s *suite) share(dt dtype.Type, cases int) int {
+	own := dt == dtype.I32 || dt == dtype.F32 || dt == dtype.BF16
+	switch like := dt == dtype.Bool || dt == dtype.U8 || dt == dtype.I64 || dt == dtype.F16 || dt == dtype.F64; {
+	case long.Tests() && (own || like):
+		return 1
+	case s.quick:
+		return 6
+	case own && cases <= 100:
+		return 1
 	}
-	return false
+	return 3
 }
 
 type outcome int

@@ -16,7 +16,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 )
 
-var graphs = flag.Int("graphs", 200, "how many random graphs the conformance suite compares")
+var graphs = flag.Int("graphs", 200, "how many random graphs the conformance suite compares; on a processor without CI=1 every fifth of them")
 
 // foundSomething are further seeds, each of which has once found a mistake. The graph of 1500 has a launch
 // that reads a value and computes it, too.
@@ -35,7 +35,9 @@ func (s *suite) graphs(t *testing.T) {
 	dev := backend.NewDevice("checked", b)
 	seeds := slices.Clone(foundSomething)
 	for seed := range *graphs {
-		seeds = append(seeds, seed)
+		if seed%5 == 0 || !s.quick {
+			seeds = append(seeds, seed)
+		}
 	}
 	if s.few {
 		seeds = []int{3, 17}

@@ -16,7 +16,8 @@ import (
 const threadGraphs = 40
 
 // SameBits compares a backend with itself: results must be the same bits for any number of threads, beside
-// another goroutine that computes, and in each run. It walks the op table and random graphs as Run does.
+// another goroutine that computes, and in each run. It walks the op table and random graphs as Run does, and
+// as there all types together run each case once, all with -long, and without CI=1 a third of that.
 func SameBits(t *testing.T, open func(threads int) backend.Backend) {
 	s := &threadSuite{}
 	threads := []int{1, 3}
@@ -27,11 +28,18 @@ func SameBits(t *testing.T, open func(threads int) backend.Backend) {
 		s.threads = append(s.threads, n)
 		s.devs = append(s.devs, backend.NewDevice(fmt.Sprintf("%d threads", n), open(n)))
 	}
+	every, graphs := 9, threadGraphs/8
+	switch {
+	case long.Tests():
+		every, graphs = 1, threadGraphs
+	case long.CI():
+		every, graphs = 3, threadGraphs/2
+	}
 	for _, r := range ir.Rows() {
 		t.Run(r.Name, func(t *testing.T) {
 			for i, c := range casesOf(r.Op) {
 				for k, dt := range []dtype.Type{dtype.F32, dtype.BF16, dtype.F64} {
-					if !long.Tests() && i%3 != k || dt == dtype.F64 && i%3 != 2 { // f64 has few kernels of its own
+					if i%every != k%every || dt == dtype.F64 && i%3 != 2 { // f64 has few kernels of its own
 						continue
 					}
 					s.same(t, fmt.Sprintf("%s %v", c.Name, dt), dt, c)
@@ -43,10 +51,6 @@ func SameBits(t *testing.T, open func(threads int) backend.Backend) {
 		t.Run(c.Name, func(t *testing.T) { s.same(t, c.Name, dtype.F32, c) })
 	}
 	t.Run("random graphs", func(t *testing.T) {
-		graphs := threadGraphs
-		if !long.Tests() {
-			graphs /= 2
-		}
 		for seed := range graphs {
 			s.same(t, fmt.Sprintf("graph %d", seed), dtype.F32, RandomGraph(5+seed, 3+seed))
 		}

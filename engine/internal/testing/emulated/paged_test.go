@@ -13,6 +13,7 @@ import (
 // TestStepsOfDecoders runs attention to pages, in all types of queries and of caches, and positions that
 // turn.
 func TestStepsOfDecoders(t *testing.T) {
+	long.InCI(t, "compiles some hundred kernels, a few cases of which are in TestConformance")
 	ofFamilies(t, func(t *testing.T, open func() (backend.Backend, error), dtypes []dtype.Type) {
 		backendtest.Ops(t, open, dtypes, ir.PagedAttention)
 		backendtest.Ops(t, open, dtypes[:1], ir.Rope)
@@ -21,6 +22,7 @@ func TestStepsOfDecoders(t *testing.T) {
 
 // TestStepsOfOptimizers runs all cases of AdamW, in 8 bits and with masters.
 func TestStepsOfOptimizers(t *testing.T) {
+	long.InCI(t, "compiles some hundred kernels, a few cases of which are in TestConformance")
 	ofFamilies(t, func(t *testing.T, open func() (backend.Backend, error), dtypes []dtype.Type) {
 		backendtest.Ops(t, open, dtypes, ir.AdamW, ir.AdamW8)
 	})

@@ -211,7 +211,7 @@ func testProduct(t *testing.T) {
 	workers := pool.New(3)
 	defer workers.Close()
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []struct {
+	for i, c := range []struct {
 		m, n, batch int
 		k           []int
 	}{
@@ -220,7 +220,10 @@ func testProduct(t *testing.T) {
 		{9, 9, 1, []int{9}}, {100, 1, 1, []int{50}}, {13, 70, 3, []int{40}}, {64, 64, 9, []int{64}}, {25, 8, 1, []int{1030}},
 		{130, 70, 1, []int{515, 16}}, {100, 33, 1, []int{7, 0, 600}}, {2100, 20, 1, []int{5}}, {9, 2100, 1, []int{6}}, {90, 3, 2, []int{70, 9}}, {300, 16, 1, []int{33}}, {40, 600, 1, []int{515}}, {18, 600, 1, []int{512, 5}}, {31, 2100, 1, []int{512}},
 	} {
-		for _, elem := range []micro.Elem{micro.F32, micro.BF16, micro.F16} {
+		for k, elem := range []micro.Elem{micro.F32, micro.BF16, micro.F16} {
+			if i%3 != k && !long.CI() {
+				continue
+			}
 			check(t, workers, r, c.m, c.n, c.batch, c.k, elem, "rows", "rows")
 			check(t, workers, r, c.m, c.n, c.batch, c.k, elem, "columns", "columns")
 		}

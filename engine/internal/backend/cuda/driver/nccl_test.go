@@ -15,6 +15,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/cctest"
+	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // newStubWithNCCL is newStub with NCCL in the same library.
@@ -173,6 +174,7 @@ func TestLink(t *testing.T) {
 
 // A move that waits for a process which is gone ends by Abort.
 func TestAbort(t *testing.T) {
+	long.InCI(t, "waits for seconds")
 	s := newStubWithNCCL(t)
 	two := s.meet()
 	e, err := two[0].move(0, 0, 16, 16)
