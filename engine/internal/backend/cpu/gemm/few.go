@@ -298,10 +298,7 @@ func (p *Product) multiplyRows(steps int, a *float32, lda int, b micro.Source, c
 		micro.Dot(p.M, cols, steps, a, lda, b, out, ld)
 		return
 	}
-	for s := 0; s < steps; s += micro.FewSteps {
-		x := (*float32)(unsafe.Add(unsafe.Pointer(a), 4*s))
-		micro.Axpy(p.M, cols, min(micro.FewSteps, steps-s), x, lda, b.At(0, s), out, ld)
-	}
+	micro.Axpy(p.M, cols, steps, a, lda, b, out, ld)
 }
 
 // columns computes a range of columns of one matrix of the batch.
