@@ -135,9 +135,7 @@ func (t *fewTask) weigh(key, n int) {
 	for at := 0; at < n; {
 		s, run := t.lines(t.l, &t.v, 1, t.head/t.hq, t.keyHead(t.head%t.hq), key+at, n-at, t.room, t.dv)
 		s = across(s)
-		for j := 0; j < run; j += micro.FewSteps {
-			micro.Axpy(t.rows, t.dv, min(micro.FewSteps, run-j), &t.scores[at+j], keyBlock, s.At(0, j), unsafe.SliceData(t.sums), t.dv)
-		}
+		micro.Axpy(t.rows, t.dv, run, &t.scores[at], keyBlock, s, unsafe.SliceData(t.sums), t.dv)
 		at += run
 	}
 }

@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
@@ -66,6 +67,9 @@ const (
 	// remembers addresses of.
 	fewCols, fewLeast = 1024, 64
 	longRow           = 4096
+	// partRows is the number of rows up to which reading b takes longer than the arithmetic, partSteps the
+	// number of steps from which on they may be cut.
+	partRows, partSteps = 4, 64
 )
 
 // few reports whether the product has few rows, and right operands that the kernels can read unpacked.
@@ -83,11 +87,42 @@ func (p *Product) few() bool {
 	return len(p.Terms) > 0 && p.M <= p.fewRows()
 }
 
+// parts returns the number of parts that the steps are cut into: two where a task then reads whole rows of a
+// large right operand, one after the other. Of half of the columns it would read half of each row, and the
+// processor would fetch the other half ahead, too, which displaces what the core's cache holds of the
+// operand. The number decides the order of additions, so it depends on shapes alone.
+func (p *Product) parts() int {
+	bytes := 0
+	for i := range p.Terms {
+		t := &p.Terms[i]
+		if t.Codes != nil || t.B.Line != 1 {
+			return 1
+		}
+		bytes += t.K * p.N * t.B.Elem.Size()
+	}
+	if bytes <= nearBytes || p.steps() < partSteps || p.Batch > 1 || p.M > partRows || p.transposed {
+		return 1
+	}
+	return 2
+}
+
+// part returns the steps of a term that belong to a part.
+func (p *Product) part(t *Term, part int) (from, to int) {
+	if p.parts() == 1 {
+		return 0, t.K
+	}
+	half := min(t.K, roundUp(t.K/2, 8))
+	return part * half, half + part*(t.K-half)
+}
+
 // fewWidth returns the number of columns of a task, such that all threads get the same number of tasks.
 func (p *Product) fewWidth(threads int) int {
-	most := fewCols
-	if p.N > longRow {
+	most, parts := fewCols, p.parts()
+	if p.N > longRow || parts > 1 {
 		most = longRow
+	}
+	if threads%parts == 0 {
+		threads /= parts
 	}
 	widest := max(fewLeast, min(most, fewSums/max(1, p.M)&^(fewLeast-1)))
 	if slices.ContainsFunc(p.Terms, func(t Term) bool { return p.direct(&t) != nil }) {
@@ -136,16 +171,26 @@ func (p *Product) leftLen(t *Term) int {
 	return roundUp(p.Batch*p.M*t.K, 16) + t.inputLen(p.M)
 }
 
-// fewScratch returns the scratch length: left operands as float32, and sums for each worker.
+// fewScratch returns the scratch length: left operands as float32, and memories for sums.
 func (p *Product) fewScratch(threads int) int {
 	n := 0
 	for i := range p.Terms {
 		n += p.leftLen(&p.Terms[i])
 	}
-	return roundUp(n, 16) + threads*p.sumsLen(threads)
+	return roundUp(n, 16) + p.memories(threads)*p.sumsLen(threads)
 }
 
-// sumsLen returns the length of a worker's sums with a page after them. The processor prefetches up to the
+// memories returns the number of memories for sums: one for each worker, or, where another worker may
+// complete them, one for each task.
+func (p *Product) memories(threads int) int {
+	parts, width := p.parts(), p.fewWidth(threads)
+	if parts == 1 {
+		return threads
+	}
+	return parts * ((p.N + width - 1) / width)
+}
+
+// sumsLen returns the length of such a memory with a page after them. The processor prefetches up to the
 // end of a page, and would otherwise take from one core the lines that another core writes.
 func (p *Product) sumsLen(threads int) int {
 	const page = 4096 / 4
@@ -163,7 +208,8 @@ func (p *Product) runFew(workers *pool.Pool, c *Call) {
 		c.kept.columns = p.shareOfColumns(workers.Threads(), c)
 	}
 	width := p.fewWidth(workers.Threads())
-	chunks := p.Batch * ((p.N + width - 1) / width)
+	chunks := p.Batch * ((p.N + width - 1) / width) * p.parts()
+	clear(c.kept.arrived)
 	if p.Batch*p.M*p.N*p.steps() < 1<<14 { // one worker is done sooner than several can start
 		for chunk := range chunks {
 			c.kept.columns(0, chunk)
@@ -173,20 +219,62 @@ func (p *Product) runFew(workers *pool.Pool, c *Call) {
 	workers.For(chunks, c.kept.columns)
 }
 
-// shareOfColumns returns the function that computes a chunk of the columns.
+// shareOfColumns returns the function that computes a chunk: a range of the columns, or a part of its steps.
+// The worker that computes the last part completes the range.
 func (p *Product) shareOfColumns(threads int, c *Call) func(worker, chunk int) {
-	width, size := p.fewWidth(threads), p.sumsLen(threads)
+	width, size, parts, memories := p.fewWidth(threads), p.sumsLen(threads), p.parts(), p.memories(threads)
 	per := (p.N + width - 1) / width
+	aside := p.M > 1 && p.M <= Few || p.transposed || p.passing || parts > 1
+	c.kept.arrived = make([]uint32, per)
 	return func(worker, chunk int) {
-		batch, col := chunk/per, chunk%per*width
+		pair, part := chunk/parts, chunk%parts
+		batch, col := pair/per, pair%per*width
 		cols := min(width, p.N-col)
-		own := c.Scratch[len(c.Scratch)-(threads-worker)*size:][:p.M*width]
-		p.columns(c, batch, col, cols, own)
+		sums := func(i int) []float32 { return c.Scratch[len(c.Scratch)-(memories-i)*size:][:p.M*cols] }
+		own := worker
+		if parts > 1 {
+			own = chunk
+		}
+		if aside {
+			p.columns(c, batch, col, cols, part, unsafe.SliceData(sums(own)), cols)
+		} else {
+			p.columns(c, batch, col, cols, part, c.c(batch, 0, col), c.LDC)
+		}
+		if parts > 1 {
+			if atomic.AddUint32(&c.kept.arrived[pair], 1) < uint32(parts) {
+				return
+			}
+			own = chunk - part
+			all := sums(own)
+			for i, x := range sums(own + 1) {
+				all[i] += x
+			}
+		}
 		switch {
 		case p.passing:
-			c.Done(worker, Part{batch, 0, p.M, col, cols, unsafe.SliceData(own), cols})
-		case c.Done != nil:
+			c.Done(worker, Part{batch, 0, p.M, col, cols, unsafe.SliceData(sums(own)), cols})
+			return
+		case aside:
+			p.copyOut(c, batch, col, cols, sums(own))
+		}
+		if c.Done != nil {
 			c.done(worker, batch, 0, p.M, col, cols)
+		}
+	}
+}
+
+// copyOut writes the sums of some columns to the result.
+func (p *Product) copyOut(c *Call, batch, col, cols int, sums []float32) {
+	if !p.transposed {
+		for i := range p.M {
+			copy(unsafe.Slice(c.c(batch, i, col), cols), sums[i*cols:])
+		}
+		return
+	}
+	for j := range cols {
+		row := unsafe.Slice(c.c(batch, col+j, 0), p.M)
+		for i := range row {
+			row[i] = sums[i*cols+j]
 		}
 	}
 }
@@ -292,25 +380,8 @@ func (p *Product) multiplyDirect(t *Term, d *micro.DirectKernel, rows []float32,
 	}
 }
 
-// multiplyRows adds the product of rows, lda apart, and columns of b to out.
-func (p *Product) multiplyRows(steps int, a *float32, lda int, b micro.Source, cols int, out *float32, ld int) {
-	if b.Line != 1 {
-		micro.Dot(p.M, cols, steps, a, lda, b, out, ld)
-		return
-	}
-	for s := 0; s < steps; s += micro.FewSteps {
-		x := (*float32)(unsafe.Add(unsafe.Pointer(a), 4*s))
-		micro.Axpy(p.M, cols, min(micro.FewSteps, steps-s), x, lda, b.At(0, s), out, ld)
-	}
-}
-
-// columns computes a range of columns of one matrix of the batch.
-func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
-	out, ld := unsafe.SliceData(sums), cols
-	aside := p.M > 1 && p.M <= Few || p.transposed
-	if !aside && !p.passing {
-		out, ld = c.c(batch, 0, col), c.LDC
-	}
+// columns computes a part of the steps of a range of columns of one matrix of the batch, into rows of out.
+func (p *Product) columns(c *Call, batch, col, cols, part int, out *float32, ld int) {
 	at, add := 0, 0
 	for i := range p.Terms {
 		t := &p.Terms[i]
@@ -336,23 +407,15 @@ func (p *Product) columns(c *Call, batch, col, cols int, sums []float32) {
 			if n > 0 {
 				a, lda = unsafe.SliceData(c.Scratch[at+batch*p.M*t.K:]), t.K
 			}
-			p.multiplyRows(t.K, a, lda, b.At(col, 0), cols, out, ld)
-		}
-		at, add = at+n, 1
-	}
-	switch {
-	case p.passing:
-	case p.transposed:
-		for j := range cols {
-			row := unsafe.Slice(c.c(batch, col+j, 0), p.M)
-			for i := range row {
-				row[i] = sums[i*cols+j]
+			multiply := micro.Axpy
+			if t.B.Line != 1 {
+				multiply = micro.Dot
+			}
+			if from, to := p.part(t, part); from < to {
+				multiply(p.M, cols, to-from, (*float32)(unsafe.Add(unsafe.Pointer(a), 4*from)), lda, b.At(col, from), out, ld)
 			}
 		}
-	case aside:
-		for i := range p.M {
-			copy(unsafe.Slice(c.c(batch, i, col), cols), sums[i*cols:])
-		}
+		at, add = at+n, 1
 	}
 }
 

@@ -109,6 +109,7 @@ type kept struct {
 	transposed *Call
 	spreads    []func(worker, lo, hi int)
 	columns    func(worker, chunk int)
+	arrived    []uint32 // parts that are computed, of each range of columns
 }
 
 // A Part is rows [Row, Row+Rows) and columns [Col, Col+Cols) of a matrix of the batch. C is their address;

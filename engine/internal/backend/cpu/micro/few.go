@@ -10,32 +10,32 @@ import (
 // Axpy and Dot multiply a few rows by an unpacked matrix: Axpy a matrix with contiguous rows, Dot a matrix
 // with contiguous columns. Both take a in float32 with contiguous steps; lda and ldc are in elements.
 
-// Kernels by set and type of element: of axpy for eight steps, for one, and for eight of long rows, of dot by
-// rows. Without masks they take whole vectors.
+// Kernels by set and type of element: of axpy for eight steps and, where there is none for any number of
+// steps of one row, for one; of dot by rows. Without masks they take whole vectors.
 var (
-	axpys [isa.NumSets][3][3]func(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
-	dots  [isa.NumSets][3][5]func(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
+	axpys    [isa.NumSets][3][2]func(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+	axpyRows [isa.NumSets][3]func(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, cols int)
+	dots     [isa.NumSets][3][5]func(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 )
 
 // leftOver are the bits of a number of elements that the kernels of a set without masks leave over.
 var leftOver = [isa.NumSets]int{isa.AVX2: 7, isa.NEON: 3}
 
-// longBytes is the length of rows beyond which the processor itself reads ahead soon enough: what a kernel
-// prefetches of longer ones displaces what is read before.
-const longBytes = 2 << 10
-
 // axpyVector computes the first columns with vector instructions and returns their number.
 func axpyVector(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) int {
-	f, done := axpys[isa.Level()][b.Elem][0], cols&^leftOver[isa.Level()]
-	if steps == 1 {
-		f = axpys[isa.Level()][b.Elem][1]
-	} else if long := axpys[isa.Level()][b.Elem][2]; long != nil && cols*b.Elem.Size() > longBytes {
-		f = long
-	}
-	if f == nil || done == 0 {
+	several, row := axpys[isa.Level()][b.Elem], axpyRows[isa.Level()][b.Elem]
+	done, ldb, at := cols&^leftOver[isa.Level()], b.Elem.Size()*b.Step, 0
+	if several[0] == nil || done == 0 {
 		return 0
 	}
-	f(rows, a, 4*lda, b.Base, b.Elem.Size()*b.Step, c, 4*ldc, done)
+	for i, n := range []int{8, 1} {
+		for ; (rows > 1 || row == nil) && several[i] != nil && at+n <= steps; at += n {
+			several[i](rows, offset(a, at), 4*lda, b.At(0, at).Base, ldb, c, 4*ldc, done)
+		}
+	}
+	for i := 0; i < rows && at < steps; i++ {
+		row(steps-at, offset(a, i*lda+at), b.At(0, at).Base, ldb, offset(c, i*ldc), done)
+	}
 	return done
 }
 
@@ -55,18 +55,9 @@ func dotVector(rows, cols, k int, a *float32, lda int, b Source, sums *[16]float
 	return m, done
 }
 
-// FewSteps is the number of steps in one call of Axpy; the last call may take fewer.
-const FewSteps = 8
-
-// Axpy computes c[i][j] += Σ a[i][u]·b(j, u) over steps u < steps ≤ FewSteps, for rows rows and cols
-// columns. The lines of b are its columns, so b.Line is 1.
+// Axpy computes c[i][j] += Σ a[i][u]·b(j, u) over steps u < steps, for rows rows and cols columns. The lines
+// of b are its columns, so b.Line is 1.
 func Axpy(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc int) {
-	if steps < FewSteps && steps > 1 {
-		for u := range steps {
-			Axpy(rows, cols, 1, offset(a, u), lda, b.At(0, u), c, ldc)
-		}
-		return
-	}
 	done := axpyVector(rows, cols, steps, a, lda, b, c, ldc)
 	if done == cols {
 		return
@@ -79,20 +70,18 @@ func Axpy(rows, cols, steps int, a *float32, lda int, b Source, c *float32, ldc 
 
 // axpyScalar adds the steps of one row.
 func axpyScalar(c, a []float32, b Source) {
-	if b.Elem == F32 && len(a) == FewSteps {
-		line := func(u int) []float32 { return unsafe.Slice((*float32)(b.At(0, u).Base), len(c)) }
-		for u := 0; u < FewSteps; u += 4 {
-			x0, x1, x2, x3 := a[u], a[u+1], a[u+2], a[u+3]
-			y0, y1, y2, y3 := line(u), line(u+1), line(u+2), line(u+3)
-			for j := range c {
-				c[j] += x0*y0[j] + x1*y1[j] + x2*y2[j] + x3*y3[j]
-			}
-		}
-		return
-	}
-	for u, x := range a {
+	u := 0
+	for ; b.Elem == F32 && u+4 <= len(a); u += 4 {
+		line := func(i int) []float32 { return unsafe.Slice((*float32)(b.At(0, u+i).Base), len(c)) }
+		x0, x1, x2, x3 := a[u], a[u+1], a[u+2], a[u+3]
+		y0, y1, y2, y3 := line(0), line(1), line(2), line(3)
 		for j := range c {
-			c[j] += x * b.At(j, u).first()
+			c[j] += x0*y0[j] + x1*y1[j] + x2*y2[j] + x3*y3[j]
+		}
+	}
+	for ; u < len(a); u++ {
+		for j := range c {
+			c[j] += a[u] * b.At(j, u).first()
 		}
 	}
 }

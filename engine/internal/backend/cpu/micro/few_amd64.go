@@ -8,20 +8,15 @@ import "unsafe"
 
 import "github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 
-// axpy8F32AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpyF32AVX2 adds eight steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8F32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyF32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
-// axpy1F32AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpyRowF32AVX2 adds a product with one row; see gen/few.go.
 //
 //go:noescape
-func axpy1F32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
-
-// axpy8LongF32AVX2 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy8LongF32AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyRowF32AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, cols int)
 
 // dot1F32AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
@@ -33,15 +28,15 @@ func dot1F32AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int
 //go:noescape
 func dot2F32AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
-// axpy8BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpyBF16AVX2 adds eight steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8BF16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyBF16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
-// axpy1BF16AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpyRowBF16AVX2 adds a product with one row; see gen/few.go.
 //
 //go:noescape
-func axpy1BF16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyRowBF16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, cols int)
 
 // dot1BF16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
@@ -53,15 +48,15 @@ func dot1BF16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols in
 //go:noescape
 func dot2BF16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
-// axpy8F16AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpyF16AVX2 adds eight steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8F16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyF16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
-// axpy1F16AVX2 adds some steps of a product with few rows; see gen/few.go.
+// axpyRowF16AVX2 adds a product with one row; see gen/few.go.
 //
 //go:noescape
-func axpy1F16AVX2(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyRowF16AVX2(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, cols int)
 
 // dot1F16AVX2 computes four columns of a product with few rows; see gen/few.go.
 //
@@ -73,20 +68,15 @@ func dot1F16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int
 //go:noescape
 func dot2F16AVX2(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
-// axpy8F32AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpyF32AVX512 adds eight steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8F32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyF32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
-// axpy1F32AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpyRowF32AVX512 adds a product with one row; see gen/few.go.
 //
 //go:noescape
-func axpy1F32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
-
-// axpy8LongF32AVX512 adds some steps of a product with few rows; see gen/few.go.
-//
-//go:noescape
-func axpy8LongF32AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyRowF32AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, cols int)
 
 // dot1F32AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
@@ -103,15 +93,15 @@ func dot2F32AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols i
 //go:noescape
 func dot4F32AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
-// axpy8BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpyBF16AVX512 adds eight steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8BF16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyBF16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
-// axpy1BF16AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpyRowBF16AVX512 adds a product with one row; see gen/few.go.
 //
 //go:noescape
-func axpy1BF16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyRowBF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, cols int)
 
 // dot1BF16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
@@ -128,15 +118,15 @@ func dot2BF16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols 
 //go:noescape
 func dot4BF16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
-// axpy8F16AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpyF16AVX512 adds eight steps of a product with few rows; see gen/few.go.
 //
 //go:noescape
-func axpy8F16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyF16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
 
-// axpy1F16AVX512 adds some steps of a product with few rows; see gen/few.go.
+// axpyRowF16AVX512 adds a product with one row; see gen/few.go.
 //
 //go:noescape
-func axpy1F16AVX512(rows int, a *float32, lda int, b unsafe.Pointer, ldb int, c *float32, ldc int, cols int)
+func axpyRowF16AVX512(k int, a *float32, b unsafe.Pointer, ldb int, c *float32, cols int)
 
 // dot1F16AVX512 computes four columns of a product with few rows; see gen/few.go.
 //
@@ -154,32 +144,30 @@ func dot2F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols i
 func dot4F16AVX512(k int, a *float32, lda int, b unsafe.Pointer, ldb int, cols int, out *float32)
 
 func init() {
-	axpys[isa.AVX2][F32][0] = axpy8F32AVX2
-	axpys[isa.AVX2][F32][1] = axpy1F32AVX2
-	axpys[isa.AVX2][F32][2] = axpy8LongF32AVX2
+	axpys[isa.AVX2][F32][0] = axpyF32AVX2
+	axpyRows[isa.AVX2][F32] = axpyRowF32AVX2
 	dots[isa.AVX2][F32][1] = dot1F32AVX2
 	dots[isa.AVX2][F32][2] = dot2F32AVX2
-	axpys[isa.AVX2][BF16][0] = axpy8BF16AVX2
-	axpys[isa.AVX2][BF16][1] = axpy1BF16AVX2
+	axpys[isa.AVX2][BF16][0] = axpyBF16AVX2
+	axpyRows[isa.AVX2][BF16] = axpyRowBF16AVX2
 	dots[isa.AVX2][BF16][1] = dot1BF16AVX2
 	dots[isa.AVX2][BF16][2] = dot2BF16AVX2
-	axpys[isa.AVX2][F16][0] = axpy8F16AVX2
-	axpys[isa.AVX2][F16][1] = axpy1F16AVX2
+	axpys[isa.AVX2][F16][0] = axpyF16AVX2
+	axpyRows[isa.AVX2][F16] = axpyRowF16AVX2
 	dots[isa.AVX2][F16][1] = dot1F16AVX2
 	dots[isa.AVX2][F16][2] = dot2F16AVX2
-	axpys[isa.AVX512][F32][0] = axpy8F32AVX512
-	axpys[isa.AVX512][F32][1] = axpy1F32AVX512
-	axpys[isa.AVX512][F32][2] = axpy8LongF32AVX512
+	axpys[isa.AVX512][F32][0] = axpyF32AVX512
+	axpyRows[isa.AVX512][F32] = axpyRowF32AVX512
 	dots[isa.AVX512][F32][1] = dot1F32AVX512
 	dots[isa.AVX512][F32][2] = dot2F32AVX512
 	dots[isa.AVX512][F32][4] = dot4F32AVX512
-	axpys[isa.AVX512][BF16][0] = axpy8BF16AVX512
-	axpys[isa.AVX512][BF16][1] = axpy1BF16AVX512
+	axpys[isa.AVX512][BF16][0] = axpyBF16AVX512
+	axpyRows[isa.AVX512][BF16] = axpyRowBF16AVX512
 	dots[isa.AVX512][BF16][1] = dot1BF16AVX512
 	dots[isa.AVX512][BF16][2] = dot2BF16AVX512
 	dots[isa.AVX512][BF16][4] = dot4BF16AVX512
-	axpys[isa.AVX512][F16][0] = axpy8F16AVX512
-	axpys[isa.AVX512][F16][1] = axpy1F16AVX512
+	axpys[isa.AVX512][F16][0] = axpyF16AVX512
+	axpyRows[isa.AVX512][F16] = axpyRowF16AVX512
 	dots[isa.AVX512][F16][1] = dot1F16AVX512
 	dots[isa.AVX512][F16][2] = dot2F16AVX512
 	dots[isa.AVX512][F16][4] = dot4F16AVX512
