@@ -51,7 +51,9 @@ func TestStops(t *testing.T) {
 		{"ReadAll", `l, _ := net.Listen("tcp", "127.0.0.1:0"); var peer net.Conn; go func() { peer, _ = l.Accept() }(); conn, _ := net.Dial("tcp", l.Addr().String())`, "io.ReadAll(conn)"},
 		{"a pipe", "r, w := io.Pipe()", "r.Read(make([]byte, 1)); w.Close()"},
 		{"http.Get", `l, _ := net.Listen("tcp", "127.0.0.1:0")`, `http.Get("http://" + l.Addr().String())`},
+		{"http.PostForm", `l, _ := net.Listen("tcp", "127.0.0.1:0")`, `http.PostForm("http://" + l.Addr().String(), nil)`},
 		{"http.ListenAndServe", "", `http.ListenAndServe("127.0.0.1:0", nil)`},
+		{"http.ServeTLS", `srv := httptest.NewUnstartedServer(nil); srv.StartTLS(); l, _ := net.Listen("tcp", "127.0.0.1:0")`, `(&http.Server{TLSConfig: srv.TLS}).ServeTLS(l, "", "")`},
 		{"a child process", "", `exec.Command("sleep", "60").Run()`},
 		{"a child's output", "", `exec.Command("sleep", "60").Output()`},
 		{"all of a child's output", "", `exec.Command("sleep", "60").CombinedOutput()`},
@@ -69,9 +71,7 @@ func TestStops(t *testing.T) {
 		{"a switch", "x := any(1)", "for { switch x.(type) { case int: } }"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if !strings.HasPrefix(c.name, "http.") { // sessions share http.DefaultServeMux
-				t.Parallel()
-			}
+			t.Parallel()
 			begun := make(signal, 1)
 			s, err := New(Options{Stdout: begun})
 			if err != nil {

@@ -400,8 +400,8 @@ func (r *Runtime) Busy() bool {
 	return r.run != nil || len(r.cells) > 0
 }
 
-// Goroutines are the goroutines that run code of cells. Where some runs, the first is that of the run that was
-// begun last, or 0 if it is about to begin; numbers do not tell which goroutine is older.
+// Goroutines are the goroutines that run code of cells. Where some runs, the first is that of the run that
+// was begun last, or 0 if it is about to begin; numbers do not tell which goroutine is older.
 func (r *Runtime) Goroutines() (list []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -416,8 +416,8 @@ func (r *Runtime) Goroutines() (list []uint64) {
 	return list
 }
 
-// Finishes says whether a goroutine of a cell that was told to stop makes its deferred calls, and the one that
-// runs has time left.
+// Finishes says whether a goroutine of a cell that was told to stop makes its deferred calls, and the one
+// that runs has time left.
 func (r *Runtime) Finishes(c *Cell) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

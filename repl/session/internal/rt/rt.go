@@ -108,8 +108,8 @@ type Runtime struct {
 	// Abandon has the interpreter drop the calls of a cell for a cause. It is called in goroutine g of the
 	// cell, which is too deep to unwind, and returns when the interpreter is halted; nil: all calls unwind.
 	Abandon func(c *Cell, g uint64, cause error)
-	// Grace calls late when a deferred call of the cell with this name, which was told to stop, has had the time
-	// that it has, unless off is called before; nil: it may take for ever.
+	// Grace calls late when a deferred call of the cell with this name, which was told to stop, has had the
+	// time that it has, unless off is called before; nil: it may take for ever.
 	Grace func(cell string, late func()) (off func())
 	// Full reports whether code of cells has used up its memory; nil: it never has.
 	Full func() bool
