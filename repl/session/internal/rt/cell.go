@@ -416,19 +416,6 @@ func (r *Runtime) Goroutines() (list []uint64) {
 	return list
 }
 
-// Finishes says whether a goroutine of a cell that was told to stop makes its deferred calls, and the one
-// that runs has time left.
-func (r *Runtime) Finishes(c *Cell) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for g, of := range r.cells {
-		if of == c && r.stops(g) {
-			return true
-		}
-	}
-	return false
-}
-
 // Others says whether a goroutine runs code of another cell.
 func (r *Runtime) Others(than *Cell) bool {
 	r.mu.Lock()

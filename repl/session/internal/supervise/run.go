@@ -17,6 +17,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
@@ -49,6 +50,8 @@ type code struct {
 	interp *yaegi.Interp
 	rt     *rt.Runtime
 	guard  guard
+	// finishing is how many deferred calls of stopped cells have time left.
+	finishing atomic.Int32
 	// halting is held while the interpreter is halted: code that begins then would be dropped.
 	halting sync.Mutex
 }
@@ -300,7 +303,7 @@ func (rn *Runner) stop(c *code, n *rt.Run, cell *rt.Cell) (ended bool) {
 		case <-rn.killed:
 			dropped = true
 		case <-time.After(rn.Grace / 10):
-			if saves() || c.rt.Finishes(cell) {
+			if saves() || c.finishing.Load() > 0 {
 				unwound = time.Now()
 			}
 			if time.Since(unwound) > wait {
@@ -325,7 +328,9 @@ func saves() bool { return len(durable.Saving()) > 0 }
 func (c *code) grace(cell string, late func()) (off func()) {
 	ctx, off := context.WithCancel(context.Background())
 	wait := c.Grace
+	c.finishing.Add(1)
 	go func() {
+		defer c.finishing.Add(-1)
 		for first := true; first || saves(); first = false {
 			select {
 			case <-ctx.Done():
