@@ -21,7 +21,9 @@ type typeImporter struct {
 }
 
 // Importer returns the importer of the packages that cells can import. All sessions of the process have it in
-// common: each would read the same types again, and nobody changes what was read.
+// common: each would read the same types again. It is a cache and no state: what it has depends only on the
+// paths that were asked for, a package is complete before a session gets it, and reading one adds to others
+// only names that no session has found yet, in scopes that it looks into after it has imported them itself.
 func Importer() types.Importer { return importer() }
 
 var importer = sync.OnceValue(newImporter)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/internal/testing/long"
@@ -54,4 +55,27 @@ func TestDeadlocksOfScripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Scripts of one process that wait for ever at the same time each end with their own reason.
+func TestDeadlocksBesideEachOther(t *testing.T) {
+	var all sync.WaitGroup
+	for cell, want := range map[string]string{
+		"var wg sync.WaitGroup; wg.Add(1); wg.Wait()":                                                      "[sync.WaitGroup.Wait]",
+		"var mu sync.Mutex; mu.Lock(); mu.Lock()":                                                          "[sync.Mutex.Lock]",
+		"var rw sync.RWMutex; rw.RLock(); rw.Lock()":                                                       "[sync.RWMutex.Lock]",
+		"ch := make(chan int); go func() { var wg sync.WaitGroup; wg.Add(1); wg.Wait(); ch <- 1 }(); <-ch": "[chan receive]",
+	} {
+		s, _ := newSession(t, Options{Script: true})
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for range 3 {
+				if r := s.Run(t.Context(), "{ "+cell+" }"); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
+					t.Errorf("%s: got %v, want %s", cell, r.Err, want)
+				}
+			}
+		}()
+	}
+	all.Wait()
 }

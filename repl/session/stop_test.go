@@ -51,7 +51,9 @@ func TestStops(t *testing.T) {
 		{"ReadAll", `l, _ := net.Listen("tcp", "127.0.0.1:0"); var peer net.Conn; go func() { peer, _ = l.Accept() }(); conn, _ := net.Dial("tcp", l.Addr().String())`, "io.ReadAll(conn)"},
 		{"a pipe", "r, w := io.Pipe()", "r.Read(make([]byte, 1)); w.Close()"},
 		{"http.Get", `l, _ := net.Listen("tcp", "127.0.0.1:0")`, `http.Get("http://" + l.Addr().String())`},
+		{"http.PostForm", `l, _ := net.Listen("tcp", "127.0.0.1:0")`, `http.PostForm("http://" + l.Addr().String(), nil)`},
 		{"http.ListenAndServe", "", `http.ListenAndServe("127.0.0.1:0", nil)`},
+		{"http.ServeTLS", `srv := httptest.NewUnstartedServer(nil); srv.StartTLS(); l, _ := net.Listen("tcp", "127.0.0.1:0")`, `(&http.Server{TLSConfig: srv.TLS}).ServeTLS(l, "", "")`},
 		{"a child process", "", `exec.Command("sleep", "60").Run()`},
 		{"a child's output", "", `exec.Command("sleep", "60").Output()`},
 		{"all of a child's output", "", `exec.Command("sleep", "60").CombinedOutput()`},
@@ -69,9 +71,7 @@ func TestStops(t *testing.T) {
 		{"a switch", "x := any(1)", "for { switch x.(type) { case int: } }"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if !strings.HasPrefix(c.name, "http.") { // sessions share http.DefaultServeMux
-				t.Parallel()
-			}
+			t.Parallel()
 			begun := make(signal, 1)
 			s, err := New(Options{Stdout: begun})
 			if err != nil {
@@ -127,6 +127,50 @@ func TestStopSeenLate(t *testing.T) {
 		if leave(); !errors.Is(err, ErrInterrupted) {
 			t.Errorf("%s: got %v, want interrupted", name, err)
 		}
+	}
+}
+
+// A deferred function that does not end is stopped when it has had its time, wherever it is, and those before
+// it run. Nothing is left that computes.
+func TestStopDeferred(t *testing.T) {
+	for name, cell := range map[string]string{
+		"a loop":                   "defer func() { for {} }(); for {}",
+		"a receive":                "defer func() { <-ch }(); for {}",
+		"a function's own":         "func() { defer func() { defer func() { n++ }(); for {} }(); for {} }()",
+		"two":                      "defer func() { for {} }(); defer func() { select {} }(); for {}",
+		"a goroutine's":            "go func() { defer func() { for {} }(); for {} }(); for {}",
+		"a goroutine's that waits": "go func() { defer func() { time.Sleep(time.Hour) }(); for {} }(); <-ch",
+	} {
+		t.Run(name, func(t *testing.T) {
+			begun, told := make(signal, 1), new(output)
+			s, err := New(Options{Stdout: begun, Stderr: told, limits: supervise.Limits{Grace: 200 * time.Millisecond}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			run(t, s, "var mu sync.Mutex; ch := make(chan int); ran, n := false, 0")
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-begun
+				time.Sleep(30 * time.Millisecond)
+				cancel()
+			}()
+			r := s.Run(ctx, "mu.Lock(); defer mu.Unlock(); defer func() { ran = true }(); fmt.Print(1)\n"+cell)
+			if r.Err == nil || r.Err.Error() != "interrupted" {
+				t.Errorf("got %v, want interrupted", r.Err)
+			}
+			for end := time.Now().Add(20 * time.Second); s.rt.Busy(); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("code of the cell still runs")
+				}
+			}
+			if got := told.String(); !strings.Contains(got, "a deferred function of In[2] has not ended within 200ms of the stop, and is stopped, too") {
+				t.Errorf("told %q", got)
+			}
+			if got := run(t, s, "mu.Lock(); ran"); got != "true" {
+				t.Errorf("the other deferred functions have not run: %s", got)
+			}
+		})
 	}
 }
 

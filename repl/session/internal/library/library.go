@@ -5,7 +5,14 @@
 // It is a table: for the path of a package its symbols, some of them replaced. It knows no cells. Functions
 // that wait do so in package rt, which wakes them when their cell is stopped. Reading order: library.go (the
 // packages with replacements), streams.go (the output of cells), input.go (their input), logs.go (log, slog
-// and flag), clock.go, waits.go with waits_exec.go and serve.go (functions that wait), satisfies.go.
+// and flag), web.go (net/http), gob.go, clock.go, waits.go with waits_exec.go (functions that
+// wait), satisfies.go.
+//
+// What the standard library has once for a process, and cells set or register with, a session has for itself:
+// a variable of the table is the session's, and the functions that use it are replaced. The process's own
+// stay what nothing can stand between: the environment and the working folder, time.Local, rand.Reader of
+// crypto, net.DefaultResolver, build.Default, what packages runtime and debug set, formats of images, types
+// of files (mime), compressors of archives, drivers of sql, profiles.
 package library
 
 import (
@@ -14,8 +21,11 @@ import (
 	"log"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
+	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
@@ -27,6 +37,8 @@ type Library struct {
 	rt      *rt.Runtime
 	streams *Streams
 	logger  *log.Logger // the logger of package log's functions
+	args    []string    // the variable os.Args of cells
+	web     func() *web
 	limits  Limits
 	clock   clock
 }
@@ -45,8 +57,14 @@ type Limits struct {
 
 // New makes the library of an empty session.
 func New(r *rt.Runtime, streams *Streams, limits Limits) *Library {
-	return &Library{rt: r, streams: streams, logger: log.New(streams.Err, "", log.LstdFlags), limits: limits}
+	return &Library{
+		rt: r, streams: streams, logger: log.New(streams.Err, "", log.LstdFlags), limits: limits,
+		args: slices.Clone(os.Args), web: sync.OnceValue(newWeb),
+	}
 }
+
+// variable is a variable of the session, in place of one that the process has.
+func variable(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
 
 // Symbols returns a package's name and its symbols by name.
 func (lib *Library) Symbols(path string) (name string, symbols map[string]reflect.Value, err error) {
@@ -107,10 +125,22 @@ func (lib *Library) override(path string, symbols map[string]reflect.Value) map[
 		own = lib.slog(symbols)
 	case "flag":
 		own = lib.flags(symbols)
+	case "encoding/gob":
+		own = map[string]any{"Register": registerGob, "RegisterName": registerGobAs}
+	case "net/http":
+		own = lib.http(symbols)
+	case "net/http/httptest":
+		server := func(f func(http.Handler) *httptest.Server) any {
+			return func(h http.Handler) *httptest.Server { return f(lib.web().handler(h)) }
+		}
+		own = map[string]any{"NewServer": server(httptest.NewServer), "NewTLSServer": server(httptest.NewTLSServer), "NewUnstartedServer": server(httptest.NewUnstartedServer)}
 	case "testing":
 		own = map[string]any{"Benchmark": lib.rt.Benchmark}
 	case "os":
-		own = map[string]any{"Exit": lib.limits.Exit, "Stdin": reflect.ValueOf(&lib.streams.In.file).Elem(), "Stdout": reflect.ValueOf(&lib.streams.Out.file).Elem(), "Stderr": reflect.ValueOf(&lib.streams.Err.file).Elem()}
+		own = map[string]any{
+			"Exit": lib.limits.Exit, "Args": variable(&lib.args),
+			"Stdin": variable(&lib.streams.In.file), "Stdout": variable(&lib.streams.Out.file), "Stderr": variable(&lib.streams.Err.file),
+		}
 		if lib.limits.Confined {
 			own["StartProcess"] = func(name string, _ []string, _ *os.ProcAttr) (*os.Process, error) {
 				return nil, &os.PathError{Op: "start", Path: name, Err: os.ErrPermission}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
-	"os"
 	"reflect"
 	"strings"
 	"sync"
@@ -35,7 +34,7 @@ func methodsFor(symbols map[string]reflect.Value, value any) map[string]any {
 
 // flags are the functions of package flag for a command line of the session.
 func (lib *Library) flags(symbols map[string]reflect.Value) map[string]any {
-	f := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
+	f := flag.NewFlagSet(lib.args[0], flag.ExitOnError)
 	f.SetOutput(lib.streams.Err)
 	usage := func() {
 		fmt.Fprintf(f.Output(), "Usage of %s:\n", f.Name())
@@ -43,9 +42,9 @@ func (lib *Library) flags(symbols map[string]reflect.Value) map[string]any {
 	}
 	f.Usage = func() { usage() }
 	own := methodsFor(symbols, f)
-	own["Usage"] = reflect.ValueOf(&usage).Elem()
-	own["CommandLine"] = reflect.ValueOf(&f).Elem()
-	own["Parse"] = func() { _ = lib.parseFlags(f, os.Args[1:]) } // it does not return an error
+	own["Usage"] = variable(&usage)
+	own["CommandLine"] = variable(&f)
+	own["Parse"] = func() { _ = lib.parseFlags(f, lib.args[1:]) } // it does not return an error
 	own["FlagSet_Parse"] = lib.parseFlags
 	return own
 }

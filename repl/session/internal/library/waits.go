@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"math/big"
 	"net"
-	"net/http"
 	"reflect"
 	"strings"
 	"sync"
@@ -26,8 +24,6 @@ func (lib *Library) waits(path string) map[string]any {
 		return lib.syncWaits()
 	case "net":
 		return lib.netWaits()
-	case "net/http":
-		return lib.httpWaits()
 	case "io":
 		return map[string]any{
 			"ReadAll": lib.calls(io.ReadAll), "Copy": lib.calls(io.Copy), "CopyN": lib.calls(io.CopyN), "ReadFull": lib.calls(io.ReadFull),
@@ -156,26 +152,4 @@ func (lib *Library) netWaits() map[string]any {
 		"TCPConn_Read":       func(c *net.TCPConn, b []byte) (int, error) { return read(c, func() (int, error) { return c.Read(b) }) },
 		"UDPConn_Read":       func(c *net.UDPConn, b []byte) (int, error) { return read(c, func() (int, error) { return c.Read(b) }) },
 	}
-}
-
-func (lib *Library) httpWaits() map[string]any {
-	serve := func(srv *http.Server, f func() error) error {
-		return one(lib, func() { _ = srv.Close() }, f) // so that its address can be used again
-	}
-	own := newHandlers().registering()
-	maps.Copy(own, map[string]any{
-		"Get": lib.wait(http.Get), "Head": lib.wait(http.Head), "Post": lib.calls(http.Post),
-		"Client_Do": lib.calls((*http.Client).Do), "Client_Get": lib.calls((*http.Client).Get), "Client_Post": lib.calls((*http.Client).Post),
-		"ListenAndServe": func(address string, h http.Handler) error {
-			srv := &http.Server{Addr: address, Handler: h}
-			return serve(srv, srv.ListenAndServe)
-		},
-		"Serve": func(l net.Listener, h http.Handler) error {
-			srv := &http.Server{Handler: h}
-			return serve(srv, func() error { return srv.Serve(l) })
-		},
-		"Server_ListenAndServe": func(srv *http.Server) error { return serve(srv, srv.ListenAndServe) },
-		"Server_Serve":          func(srv *http.Server, l net.Listener) error { return serve(srv, func() error { return srv.Serve(l) }) },
-	})
-	return own
 }

@@ -1,11 +1,6 @@
 package rt
 
-import (
-	"maps"
-	"slices"
-
-	"github.com/mcs-notebook/mcs/internal/goroutine"
-)
+import "github.com/mcs-notebook/mcs/internal/goroutine"
 
 // A Cell is the code that is stopped together: the code of a cell, which runs in parts, its deferred
 // calls, the code that shows its values, and the goroutines that it has started. The goroutines may
@@ -73,10 +68,11 @@ func (c *Cell) Waiting() bool { return len(c.carried) > 0 }
 // A Run is one execution of code of a cell.
 type Run struct {
 	cell   *Cell
-	outer  *Run // which was under way when this one began: that of a command that runs Go
-	part   bool // of the cell's body, to whose end calls are deferred
-	more   bool // more of the body runs after it: deferred calls wait
-	quit   bool // it has executed a return statement
+	by     uint64 // the goroutine that runs it; 0: it has not begun
+	outer  *Run   // which was under way when this one began: that of a command that runs Go
+	part   bool   // of the cell's body, to whose end calls are deferred
+	more   bool   // more of the body runs after it: deferred calls wait
+	quit   bool   // it has executed a return statement
 	around func(f func())
 	finish func()
 	ended  chan struct{}
@@ -152,6 +148,7 @@ func (r *Runtime) Run(body func()) {
 	r.mu.Lock()
 	n := r.run
 	c := n.cell
+	n.by = goroutine.Number()
 	r.mu.Unlock()
 	leave := r.join(c)
 	defers := &Defers{r: r}
@@ -403,21 +400,19 @@ func (r *Runtime) Busy() bool {
 	return r.run != nil || len(r.cells) > 0
 }
 
-// Goroutines are the goroutines that run code of cells: those of the cell that runs before others, and the
-// oldest of each first.
-func (r *Runtime) Goroutines() []uint64 {
+// Goroutines are the goroutines that run code of cells. Where some runs, the first is that of the run that
+// was begun last, or 0 if it is about to begin; numbers do not tell which goroutine is older.
+func (r *Runtime) Goroutines() (list []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := slices.Sorted(maps.Keys(r.cells))
-	slices.SortStableFunc(list, func(a, b uint64) int {
-		other := func(g uint64) int {
-			if r.run != nil && r.cells[g] == r.run.cell {
-				return 0
-			}
-			return 1
+	if r.run != nil {
+		list = append(list, r.run.by)
+	}
+	for g := range r.cells {
+		if r.run == nil || g != r.run.by {
+			list = append(list, g)
 		}
-		return other(a) - other(b)
-	})
+	}
 	return list
 }
 

@@ -16,8 +16,9 @@ import (
 type Defers struct {
 	r       *Runtime
 	calls   []func()
-	value   any  // the value of the function's panic
-	pending bool // value is set and no function has recovered it
+	value   any   // the value of the function's panic
+	pending bool  // value is set and no function has recovered it
+	late    *bool // the call that runs has had the time that it has in a stopped cell; nil: none runs. Runtime.mu guards it
 }
 
 // Add defers a call of a function literal.
@@ -78,7 +79,6 @@ func (d *Defers) finish() {
 			g = goroutine.Number()
 			d.r.mu.Lock()
 			d.r.unwinding[g] = append(d.r.unwinding[g], d)
-			d.r.settle()
 			d.r.mu.Unlock()
 		}
 		f := d.calls[len(d.calls)-1]
@@ -109,10 +109,36 @@ func (r *Runtime) unwinds() bool {
 func (d *Defers) call(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
+			d.r.mu.Lock() // others ask whether the goroutine stops
+			defer d.r.mu.Unlock()
 			d.value, d.pending = p, true
 		}
 	}()
+	defer d.timed()()
 	f()
+}
+
+// timed gives a call that a stopped cell has deferred some time, until over is called. Then the call is told
+// to stop, too, and those that were deferred before it have theirs: one may unlock what others wait for.
+func (d *Defers) timed() (over func()) {
+	r := d.r
+	over = func() {}
+	if _, stopped := d.value.(Stopped); !stopped {
+		return over
+	}
+	late := new(bool)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d.late = late
+	if r.settle(); r.Grace == nil {
+		return over
+	}
+	return r.Grace(r.belongs(goroutine.Number()).hooks.Name, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		*late = true
+		r.wakeAll()
+	})
 }
 
 // Defer defers a call of a function literal to the end of the cell.

@@ -25,6 +25,7 @@ import (
 	"math"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -107,6 +108,9 @@ type Runtime struct {
 	// Abandon has the interpreter drop the calls of a cell for a cause. It is called in goroutine g of the
 	// cell, which is too deep to unwind, and returns when the interpreter is halted; nil: all calls unwind.
 	Abandon func(c *Cell, g uint64, cause error)
+	// Grace calls late when a deferred call of the cell with this name, which was told to stop, has had the
+	// time that it has, unless off is called before; nil: it may take for ever.
+	Grace func(cell string, late func()) (off func())
 	// Full reports whether code of cells has used up its memory; nil: it never has.
 	Full func() bool
 }
@@ -179,12 +183,12 @@ func (r *Runtime) abandon(cause error) {
 	r.Abandon(r.here(), goroutine.Number(), cause)
 }
 
-// stops says whether a goroutine is making its deferred calls because it was told to stop. The caller holds
-// mu.
+// stops says whether a goroutine is making its deferred calls because it was told to stop, and the one that
+// runs has time left. The caller holds mu.
 func (r *Runtime) stops(g uint64) bool {
-	for _, d := range r.unwinding[g] {
+	for _, d := range slices.Backward(r.unwinding[g]) {
 		if _, stopped := d.value.(Stopped); stopped {
-			return true
+			return d.late == nil || !*d.late
 		}
 	}
 	return false

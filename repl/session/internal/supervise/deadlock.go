@@ -62,40 +62,40 @@ func (rn *Runner) EndAsleep(ctx context.Context, before map[uint64]bool) {
 }
 
 // asleep says whether all goroutines of the program wait for each other, and why its first one waits.
-// Before has the goroutines that existed before the program began.
+// Before has the goroutines that existed before the program began. Other sessions of the process may have
+// programs of their own: a goroutine counts if the runtime of this one knows it, or if it makes a call that
+// such a one waits for.
 func (rn *Runner) asleep(before map[uint64]bool) (state string, ok bool) {
-	own := rn.code.rt.Goroutines()
-	if len(own) == 0 || rn.code.rt.Current() == nil {
+	r := rn.code.rt
+	started, own := r.Started(), r.Goroutines()
+	if len(own) == 0 || r.Current() == nil {
 		return "", false
 	}
-	seen, behind, waits := 0, "", false
+	at, calls := map[uint64]goroutineState{}, map[uint64]goroutineState{}
 	for _, g := range goroutines() {
-		switch {
-		case !before[g.id] && strings.Contains(g.creator, "/rt.(*Runtime).Block"): // makes a call that one of the program's waits for
-			if behind = g.waitsFor(); behind == "" {
-				return "", false
-			}
-		case slices.Contains(own, g.id):
-			seen++
-			why := g.waitsFor()
-			if why == "" {
-				return "", false
-			}
-			waits = waits || !g.supervises()
-			if g.id == own[0] {
-				state = why
-			}
-			if g.id == own[0] && g.inside("Runtime).await") {
-				state = ""
-			}
-		case !before[g.id] && strings.HasSuffix(g.creator, "/rt.(*Runtime).Go"): // begins, or ends
-			return "", false
-		case !before[g.id] && !slices.ContainsFunc(harmless, func(by string) bool { return strings.HasPrefix(g.creator, by) }):
+		at[g.id] = g
+		if strings.Contains(g.creator, "/rt.(*Runtime).Block") && g.id > calls[g.parent].id { // of earlier ones nobody waits for the end
+			calls[g.parent] = g
+		}
+		by := func(prefix string) bool { return strings.HasPrefix(g.creator, prefix) }
+		if !before[g.id] && !slices.Contains(own, g.id) && !slices.ContainsFunc(harmless, by) {
 			return "", false
 		}
 	}
-	if state == "" {
-		state = behind
+	waits := false
+	for i, id := range own {
+		g := at[id]
+		why := g.waitsFor()
+		for why != "" && g.inside("Runtime).await") {
+			g = calls[g.id]
+			why = g.waitsFor()
+		}
+		if why == "" {
+			return "", false
+		}
+		if waits = waits || !g.supervises(); i == 0 {
+			state = why
+		}
 	}
-	return state, state != "" && seen == len(own) && (waits || behind != "")
+	return state, waits && r.Started() == started
 }

@@ -20,14 +20,14 @@ func Goroutines() map[uint64]bool {
 
 // A goroutineState is the runtime's description of a goroutine.
 type goroutineState struct {
-	id             uint64
+	id, parent     uint64 // its number, and that of the goroutine that has started it
 	state, creator string
 	stack          []byte
 }
 
 var (
 	goroutineHead    = lazy.Regexp(`^goroutine (\d+) [^\[]*\[([^\],]*)`)
-	goroutineCreator = lazy.Regexp(`(?m)^created by (\S+)`)
+	goroutineCreator = lazy.Regexp(`(?m)^created by (\S+) in goroutine (\d+)`)
 )
 
 // goroutines returns all goroutines of the process, or nil if their stacks are too long to read.
@@ -51,6 +51,7 @@ func goroutines() (list []goroutineState) {
 		g.id, _ = strconv.ParseUint(string(m[1]), 10, 64)
 		if c := goroutineCreator().FindSubmatch(stack); c != nil {
 			g.creator = string(c[1])
+			g.parent, _ = strconv.ParseUint(string(c[2]), 10, 64)
 		}
 		list = append(list, g)
 	}

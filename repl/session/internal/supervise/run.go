@@ -17,6 +17,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
@@ -49,6 +50,8 @@ type code struct {
 	interp *yaegi.Interp
 	rt     *rt.Runtime
 	guard  guard
+	// finishing is how many deferred calls of stopped cells have time left.
+	finishing atomic.Int32
 	// halting is held while the interpreter is halted: code that begins then would be dropped.
 	halting sync.Mutex
 }
@@ -84,7 +87,7 @@ func New(h Host, limits Limits) *Runner {
 func (rn *Runner) Attach(in *yaegi.Interp, r *rt.Runtime) {
 	rn.code = &code{Limits: &rn.Limits, host: rn.host, interp: in, rt: r}
 	r.MaxAlloc = int(min(rn.Memory, math.MaxInt))
-	r.Full, r.Abandon = rn.code.full, rn.code.abandon
+	r.Full, r.Abandon, r.Grace = rn.code.full, rn.code.abandon, rn.code.grace
 }
 
 // deepGrace is how long the calls of a deep stack may take to be dropped.
@@ -284,8 +287,11 @@ func (rn *Runner) Finish(ctx context.Context) error {
 	return err
 }
 
-// stop waits for the end of a run that was told to stop, and returns whether it has ended.
+// stop waits for the end of a run that was told to stop, and returns whether it has ended. It leaves code
+// that has not unwound within the grace period; deferred calls have times of their own, and a training that
+// writes its checkpoint takes as long as it takes.
 func (rn *Runner) stop(c *code, n *rt.Run, cell *rt.Cell) (ended bool) {
+	unwound := time.Now()
 	for dropped := false; !dropped; {
 		wait := rn.Grace
 		if c.rt.Dropped(cell) {
@@ -296,11 +302,13 @@ func (rn *Runner) stop(c *code, n *rt.Run, cell *rt.Cell) (ended bool) {
 			return true
 		case <-rn.killed:
 			dropped = true
-		case <-time.After(wait):
-			if len(durable.Saving()) == 0 {
+		case <-time.After(rn.Grace / 10):
+			if saves() || c.finishing.Load() > 0 {
+				unwound = time.Now()
+			}
+			if time.Since(unwound) > wait {
 				return false
 			}
-			// A training that was stopped writes its checkpoint: that takes as long as it takes.
 		}
 	}
 	c.halted(cell, func() {
@@ -311,6 +319,29 @@ func (rn *Runner) stop(c *code, n *rt.Run, cell *rt.Cell) (ended bool) {
 		}
 	})
 	return ended
+}
+
+// saves says whether a file is being written.
+func saves() bool { return len(durable.Saving()) > 0 }
+
+// grace is the time that each deferred call of a stopped cell has.
+func (c *code) grace(cell string, late func()) (off func()) {
+	ctx, off := context.WithCancel(context.Background())
+	wait := c.Grace
+	c.finishing.Add(1)
+	go func() {
+		defer c.finishing.Add(-1)
+		for first := true; first || saves(); first = false {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+		}
+		c.host.Tell("a deferred function of %s has not ended within %v of the stop, and is stopped, too", cell, wait)
+		late()
+	}()
+	return off
 }
 
 // outcome is how a run has ended. Code that ends when its context does may end before anybody here has seen
