@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,21 +21,27 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// A ticking clock is ahead of the true one by what cells have spent: that is the timeout of
-// http.DefaultClient, which the process has in common with its cells. If it is odd the caches are empty. Next
-// to what is spent, what the cells truly take is nothing.
+// A ticking clock is ahead of the true one by the nanoseconds that cells have spent, which stand in the
+// environment: the process has that in common with its cells. If they are odd the caches are empty. Next to
+// what is spent, what the cells truly take is nothing.
 type ticking struct {
 	start   time.Time
 	machine bench.Machine
 }
 
 func (c *ticking) Now() time.Duration {
-	return time.Since(c.start) + http.DefaultClient.Timeout
+	return time.Since(c.start) + time.Duration(spent())
+}
+
+// spent is what cells have spent.
+func spent() int {
+	n, _ := strconv.Atoi(os.Getenv("MCS_TEST_SPENT"))
+	return n
 }
 
 func (c *ticking) Sync() error            { return nil }
 func (c *ticking) Machine() bench.Machine { return c.machine }
-func (c *ticking) Evict()                 { http.DefaultClient.Timeout |= 1 }
+func (c *ticking) Evict()                 { os.Setenv("MCS_TEST_SPENT", strconv.Itoa(spent()|1)) }
 
 func (c *ticking) Ceilings(context.Context, bool) (bench.Ceilings, error) {
 	return bench.Ceilings{}, nil
@@ -44,10 +49,11 @@ func (c *ticking) Ceilings(context.Context, bool) (bench.Ceilings, error) {
 
 // spend is for cells: it takes some times five seconds, and five more with empty caches.
 const spend = `func spend(fives int) {
-	if http.DefaultClient.Timeout&1 == 1 {
+	n, _ := strconv.Atoi(os.Getenv("MCS_TEST_SPENT"))
+	if n&1 == 1 {
 		fives += 5
 	}
-	http.DefaultClient.Timeout = http.DefaultClient.Timeout&^1 + time.Duration(fives)*5*time.Second
+	os.Setenv("MCS_TEST_SPENT", strconv.Itoa(n&^1 + fives*int(5*time.Second)))
 }`
 
 // A simulated session has a clock that moves when its cells say so.
@@ -59,8 +65,7 @@ type simulated struct {
 
 func simulate(t *testing.T, m bench.Machine) *simulated {
 	t.Helper()
-	http.DefaultClient.Timeout = 0
-	t.Cleanup(func() { http.DefaultClient.Timeout = 0 })
+	t.Setenv("MCS_TEST_SPENT", "0")
 	n := &simulated{T: t}
 	s, err := session.New(session.Options{Dir: t.TempDir(), Stderr: &n.stderr, Commands: magics.Table{Clock: &ticking{time.Now(), m}}})
 	if err != nil {
