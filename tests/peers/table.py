@@ -107,7 +107,7 @@ def inside(rows):
     profile = rows["mcs"].get("profile")
     if not profile:
         return "", ""
-    return f"{profile['launches']:.0f}", duration(sum(k["seconds"] for k in profile["kernels"]))
+    return f"{profile['launches']:.0f}", duration(sum(k["seconds"] for k in profile["kernels"] or []))
 
 
 def markdown(table, sides):

@@ -30,6 +30,7 @@ type trial struct {
 	// Inputs are the numbers at which functions turn, and each element is compared by itself.
 	special bool
 	rounded bool // codes become numbers of the result's type: twice as much is allowed
+	halves  bool // bf16 keeps all inputs
 	limits  Limits
 }
 
@@ -390,6 +391,9 @@ func (tr *trial) expected(t *testing.T) (data, want [][]byte) {
 				}
 				v.I = int64(rng.IntN(below))
 				v.F = float64(v.I)
+			}
+			if tr.halves {
+				v = ir.Load(dtype.BF16, ir.Append(dtype.BF16, nil, v))
 			}
 			data[in.Buf] = ir.Append(in.DType, data[in.Buf], v)
 		}

@@ -130,7 +130,25 @@ func productTrials() []productTrial {
 		}
 		list = append(list, productTrial{m: 33, k: 17, n: 37, a: dt, b: dt, epilogue: true, processors: 1, family: NVIDIA, warpgroups: true}) // nothing is aligned
 	}
+	for i, k := range []int{16, 6, 32, 24} { // short: what an adapter adds
+		for j, n := range []int{136, 68} { // eight columns at a time, four
+			list = append(list, productTrial{m: 70, k: k, n: n, a: dtype.BF16, b: dtype.F32, down: [2]bool{false, i%2 == j}, epilogue: i/2 == j, terms: true, processors: 1, family: NVIDIA})
+		}
+	}
 	return append(list, productTrial{m: 72, k: 64, n: 136, a: dtype.F32, b: dtype.BF16, tf32: true, family: NVIDIA})
+}
+
+// adapters is y = h·B + h'·B', of two adapters whose weights are F32, in F32 where it is not rounded.
+func adapters(dt dtype.Type, m, n int, rounded bool) *backend.Group {
+	g := oneOp(backend.MatMul, ir.MatMul, ir.Attr{},
+		[]ir.Type{typeOf(dt, m, 16), typeOf(dtype.F32, 16, n), typeOf(dt, m, 8), typeOf(dtype.F32, 8, n)}, typeOf(dt, m, n))
+	g.Inputs[1].Layout = lies(16, n, true)
+	if !rounded {
+		g.Insts = append(g.Insts, inst(ir.Cast, dtype.F32, []int{m, n}, ref(0)))
+		g.Insts[1].Attr.DType = dtype.F32
+		g.Outputs[0].Value, g.Outputs[0].DType = ref(1), dtype.F32
+	}
+	return g
 }
 
 // TestProducts holds products of every kind of tile against float64 on the checking device.
@@ -146,6 +164,10 @@ func TestProducts(t *testing.T) {
 	}
 	for _, p := range productTrials() {
 		add(p.String(), p.group(), 5, Limits{Family: p.family, Processors: p.processors, Warpgroups: p.warpgroups})
+	}
+	for _, rounded := range []bool{true, false} {
+		add(fmt.Sprintf("two adapters, rounded: %v", rounded), adapters(dtype.BF16, 300, 264, rounded), 0, Limits{Family: NVIDIA, Processors: 1})
+		list[len(list)-1].halves = true
 	}
 	halves := func(shape ...int) ir.Type { return typeOf(dtype.BF16, shape...) }
 	groups := Limits{Family: NVIDIA, Processors: 1, Warpgroups: true}

@@ -66,8 +66,8 @@ func (p *product) joinParts(at, elements int) *piece {
 	p.constant("parts", parts)
 	p.constant("elements", elements)
 	per := 1
-	if p.endsByFours(first) {
-		per = 4
+	if p.endsBy(first, p.each) {
+		per = p.each
 	}
 	p.line("const %[1]s e = (%[1]s(group.x) * %[2]d + %[1]s(at.x)) * %[3]d;", p.index, mapThreads, per)
 	p.line("if (e < a.elements) {")
@@ -82,7 +82,7 @@ func (p *product) joinParts(at, elements int) *piece {
 		p.line("load4(a.partial + (long(part) * a.elements + e), w);")
 		p.line("UNROLL for (int d = 0; d < 4; d++) v[d] += w[d];")
 		p.line("}")
-		p.finishFour("v[k]", first, nil)
+		p.finishVector("v[k]", first, nil)
 	} else {
 		p.line("v[0] += a.partial[long(part) * a.elements + e];")
 		p.line("}")

@@ -175,7 +175,7 @@ func tileOf(rows, columns, batches int, dt dtype.Type, exact, short bool, l Limi
 		t.across, t.down = 4, 1
 	case l.Family == NVIDIA && dt.Float():
 		for _, big := range t.larger(short, l.Warpgroups) {
-			if big.count(rows, columns, batches) >= l.Processors {
+			if big.threads() <= l.Threads && big.count(rows, columns, batches) >= l.Processors {
 				t = big
 				break
 			}

@@ -183,6 +183,10 @@ func (p *product) loadAhead() {
 
 // writeTiled writes the product down, after all is declared.
 func (p *product) writeTiled(first int) {
+	if p.short() {
+		p.writeShort(first)
+		return
+	}
 	p.begin()
 	for pair := range p.inner {
 		p.multiply(pair)
@@ -194,7 +198,7 @@ func (p *product) writeTiled(first int) {
 // side read fits into a cache.
 const strip = 8
 
-// begin writes down which tile the threadgroup computes, and clears the sums.
+// begin takes the tile's threadgroup memory, finds the tile, and clears the sums.
 func (p *product) begin() {
 	t, typ := &p.tile, register(p.inst.DType)
 	bytes := 0
@@ -204,6 +208,13 @@ func (p *product) begin() {
 	}
 	bytes = max(bytes, t.ends(p.sizeOf(typ)))
 	p.shared = (bytes + 15) / 16
+	p.ownTile()
+	t.clear(p.text, typ)
+}
+
+// ownTile writes down which tile the threadgroup computes.
+func (p *product) ownTile() {
+	t := &p.tile
 	p.line("%[1]s left = %[1]s(group.x);", p.index)
 	p.line("const int tile = int(left %% (a.across * a.down)), first = tile / (%d * int(a.across)) * %d;", strip, strip)
 	p.line("left /= a.across * a.down;")
@@ -215,7 +226,6 @@ func (p *product) begin() {
 		p.line("const long batch = long(left);")
 	}
 	p.batch()
-	t.clear(p.text, typ)
 }
 
 // multiply adds a pair to the sums.
@@ -276,8 +286,8 @@ const mostTurns = 4
 func (p *product) end(first int) {
 	t, typ := &p.tile, register(p.inst.DType)
 	per := 1
-	if p.endsByFours(first) {
-		per = 4
+	if p.endsBy(first, p.each) {
+		per = p.each
 	}
 	wide := t.columns() / per
 	ahead := map[int]string{} // inputs of the epilogue, which threads load before they wait for the sums
@@ -299,18 +309,8 @@ func (p *product) end(first int) {
 		if per == 1 || p.parts > 1 || turns > mostTurns || turns*t.threads()*4 != t.down*t.tall()*t.columns() {
 			return
 		}
-		for i, need := range p.needed() {
-			if need && !isNumber(p.g.Inputs[i]) && p.space.places[i].strides[0] == 1 {
-				ahead[i] = fmt.Sprintf("ahead%d[q]", i)
-				p.line("%s ahead%d[%d][4];", register(p.g.Inputs[i].DType), i, turns)
-			}
-		}
-		if len(ahead) > 0 {
-			each(func() {
-				for _, i := range slices.Sorted(maps.Keys(ahead)) {
-					p.line("if (i0 < a.n0 && i1 < a.n1) load4(a.%s + (%s), %s);", p.inputName(i), p.at(p.inputName(i), &p.space.places[i]), ahead[i])
-				}
-			})
+		if p.declareAhead(turns, ahead); len(ahead) > 0 {
+			each(func() { p.loadEarly(ahead) })
 		}
 	})
 	at := fmt.Sprintf("sums[line * %d + beside", t.columns()+endPad)
@@ -328,7 +328,7 @@ func (p *product) end(first int) {
 			}
 			p.line("}")
 		case per == 4:
-			p.finishFour(at+" + k]", first, ahead)
+			p.finishVector(at+" + k]", first, ahead)
 		default:
 			p.finishElement(at+"]", first)
 		}
@@ -336,33 +336,55 @@ func (p *product) end(first int) {
 	p.close(1)
 }
 
-// endsByFours says whether four elements of a row can be ended at once.
-func (p *product) endsByFours(first int) bool {
-	if p.space.lens[0]%4 != 0 || p.inst.DType.Size() > 4 {
+// declareAhead declares room for the vectors of the epilogue's inputs, for so many turns q of a thread.
+func (p *product) declareAhead(turns int, ahead map[int]string) {
+	for i, need := range p.needed() {
+		if need && p.vectors(i) {
+			ahead[i] = fmt.Sprintf("ahead%d[q]", i)
+			p.line("%s ahead%d[%d][%d];", register(p.g.Inputs[i].DType), i, turns, p.each)
+		}
+	}
+}
+
+// loadEarly loads those of turn q.
+func (p *product) loadEarly(ahead map[int]string) {
+	for _, i := range slices.Sorted(maps.Keys(ahead)) {
+		p.line("if (i0 < a.n0 && i1 < a.n1) load%d(a.%s + (%s), %s);", p.each, p.inputName(i), p.at(p.inputName(i), &p.space.places[i]), ahead[i])
+	}
+}
+
+// vectors says whether an input of the epilogue has elements of a row side by side.
+func (p *product) vectors(i int) bool {
+	return !isNumber(p.g.Inputs[i]) && p.space.places[i].strides[0] == 1
+}
+
+// endsBy says whether so many elements of a row can be ended at once.
+func (p *product) endsBy(first, count int) bool {
+	if p.space.lens[0]%count != 0 || p.inst.DType.Size() > 4 {
 		return false
 	}
 	if p.parts > 1 {
 		return true
 	}
-	fours := func(l *place) bool {
-		return l.strides[0] == 0 || l.strides[0] == 1 && l.offset%4 == 0 && !slices.ContainsFunc(l.strides[1:], func(s int) bool { return s%4 != 0 })
+	aligned := func(l *place) bool {
+		return l.strides[0] == 0 || l.strides[0] == 1 && l.offset%count == 0 && !slices.ContainsFunc(l.strides[1:], func(s int) bool { return s%count != 0 })
 	}
 	for i, need := range p.needed() {
-		if need && !isNumber(p.g.Inputs[i]) && !fours(&p.space.places[i]) {
+		if need && !isNumber(p.g.Inputs[i]) && !aligned(&p.space.places[i]) {
 			return false
 		}
 	}
 	for i, r := range p.results {
-		if l := &p.space.places[first+i]; r.buf == inThreadgroup || l.strides[0] != 1 || !fours(l) {
+		if l := &p.space.places[first+i]; r.buf == inThreadgroup || l.strides[0] != 1 || !aligned(l) {
 			return false
 		}
 	}
 	return true
 }
 
-// finishFour computes the epilogue at i0 to i0 + 3; sum is that of element k of them. What was loaded ahead
-// has a name already.
-func (p *product) finishFour(sum string, first int, ahead map[int]string) {
+// finishVector computes the epilogue of p.each elements from i0 on; sum is that of element k of them. What
+// was loaded ahead has a name already.
+func (p *product) finishVector(sum string, first int, ahead map[int]string) {
 	needed := p.needed()
 	for i := range ahead {
 		needed[i] = false
@@ -373,9 +395,9 @@ func (p *product) finishFour(sum string, first int, ahead map[int]string) {
 		p.names[i], p.vector[i] = name, true
 	}
 	for i, r := range p.results {
-		p.line("%s y%d[4];", register(p.g.Type(r.value).DType), i)
+		p.line("%s y%d[%d];", register(p.g.Type(r.value).DType), i, p.each)
 	}
-	p.line("UNROLL for (uint k = 0; k < 4; k++) {")
+	p.line("UNROLL for (uint k = 0; k < %d; k++) {", p.each)
 	p.line("const %s %s = %s;", register(p.inst.DType), p.valueName(p.number), sum)
 	p.computeAll(p.after)
 	for i, r := range p.results {
