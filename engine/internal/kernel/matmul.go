@@ -215,6 +215,9 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 	left, right := p.rests(p.longest())
 	p.tile = tileOf(m, n, batches, p.inst.DType, !left || !right || g.TF32, !left && !right && p.cellOf(p.longest()) != "float", limits)
 	p.loadAhead()
+	if p.short() && p.groups() >= 8*limits.Processors {
+		p.tile.high *= 2
+	}
 }
 
 // rowsOf takes the axis of rows out where it has one row: the innermost batches are rows then, and are one

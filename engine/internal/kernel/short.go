@@ -10,9 +10,9 @@ import (
 // way through threadgroup memory the instructions cost more than the memory's time. So a simdgroup keeps the
 // right operand of its columns in registers, goes down its rows, whose left operand it reads where it lies,
 // and stores sums from the registers where the matrix units leave them. There a thread has pairs of
-// neighbouring columns; if those of two blocks change places, it has eight of a row:
+// neighbouring columns; if these change places, it has 16 bytes of a row, beside those of the next thread:
 //
-//	element 2t+c of half h of block j is column 8t + 4j + 2h + c
+//	element 2t+c of half h of block j is column 8t + 4j + 2h + c of 16 bits, 16j + 4t + 2h + c of F32
 
 // short says whether this is such a product: of a left operand of 16 bits and right ones that are rounded to
 // that, adapters' weights.
@@ -31,8 +31,9 @@ func (p *product) short() bool {
 // writeShort writes it down.
 func (p *product) writeShort(first int) {
 	t, as := &p.tile, memoryTypes[p.inst.DType]
+	apart := 16 // columns from a thread's first block to its second
 	if p.halves(first) && p.endsBy(first, 8) {
-		p.each = 8
+		p.each, apart = 8, 4
 	}
 	p.ownTile()
 	p.line("const int down = int(simd) / %d * %d, right = int(simd) %% %[1]d * %[3]d;", t.across, t.tall()*t.high, t.broad())
@@ -43,7 +44,7 @@ func (p *product) writeShort(first int) {
 	p.line("right_fragment<%s> r[%d];", as, 2*steps)
 	p.eachStep(func(n, step, deep int) {
 		p.line("UNROLL for (int e = 0; e < 8; e++) {")
-		p.line("const %s i0 = min(column + right + int(lane) / 8 * 8 + e / 4 * 4 + e %% 4 / 2 * 2 + int(lane) / 4 %% 2, a.n0 - 1);", p.index)
+		p.line("const %s i0 = min(column + right + int(lane) / 8 * %d + e / 4 * %d + e %% 4 / 2 * 2 + int(lane) / 4 %% 2, a.n0 - 1);", p.index, p.each, apart)
 		p.line("float v[2];")
 		p.line("UNROLL for (int c = 0; c < 2; c++) {")
 		p.line("const int deep = %d + int(lane) %% 4 * 2 + e %% 2 * 8 + c;", deep)
@@ -65,7 +66,7 @@ func (p *product) writeShort(first int) {
 	})
 	turns, ahead := 16/p.each, map[int]string{}
 	place := func() {
-		p.line("const %s i0 = column + right + int(lane) %% 4 * 8 + q %% %d * %d, i1 = row + down + 16 * i + int(lane) / 4 + q / %[2]d * 8;", p.index, turns/2, p.each)
+		p.line("const %s i0 = column + right + int(lane) %% 4 * %d + q %% %d * %d, i1 = row + down + 16 * i + int(lane) / 4 + q / %[3]d * 8;", p.index, p.each, turns/2, apart)
 	}
 	if p.declareAhead(turns, ahead); len(ahead) > 0 {
 		p.line("UNROLL for (int q = 0; q < %d; q++) {", turns)
