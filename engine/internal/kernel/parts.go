@@ -15,8 +15,9 @@ const (
 	mostSplit  = 16
 )
 
-// partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups,
-// unless tiles fill the device: its own, and those of products beside it, so many in all.
+// partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups, or
+// four if all are thin, which have more loads under way then; unless tiles fill the device: its own, and those
+// of products beside it, so many in all.
 func (p *product) partsFor(all int, limits Limits) int {
 	tiles, deep := p.groups(), p.inner[p.longest()]
 	switch {
@@ -25,7 +26,11 @@ func (p *product) partsFor(all int, limits Limits) int {
 	case p.fills(all, limits):
 		return max(1, min(8*limits.Processors/max(tiles, 1), deep/leastDeep, mostSplit))
 	}
-	return max(1, min(2*limits.Processors/max(tiles, 1), deep/leastSplit, mostSplit))
+	parts := 2 * limits.Processors / max(tiles, 1)
+	if p.thin() {
+		parts = max(parts, 4*limits.Processors/max(all, 1))
+	}
+	return max(1, min(parts, deep/leastSplit, mostSplit))
 }
 
 // fills says whether so many tiles keep the device busy: thin ones need some for most processors only.
