@@ -21,7 +21,7 @@ import (
 const (
 	mostProposals = 8
 	rounds        = 3
-	mostTimed     = 1 << 40          // operations, some 20 ms of f32
+	mostTimed     = 1 << 40          // operations, some 20 ms of f32; of 16 bits 16 times as many
 	longProduct   = 1 << 36          // operations of a product that takes a millisecond of f32
 	shortProduct  = 1 << 32          // operations of a product that takes some ten microseconds
 	leastAside    = 512 << 20        // bytes that matrices may take for that time on any device
@@ -65,7 +65,11 @@ func (m *multiplication) Choose(folder string) {
 func worthTrial(p *gpu.Product, memory int64) bool {
 	t := &trial{memory: &buffer{}}
 	t.lay(p)
-	return p.Flops() <= mostTimed && int64(t.memory.Bytes) <= max(leastAside, memory/32)
+	most := mostTimed
+	if p.A.DType.Size() == 2 {
+		most *= 16
+	}
+	return p.Flops() <= most && int64(t.memory.Bytes) <= max(leastAside, memory/32)
 }
 
 // choicePath is the file of a choice: its name has all that the choice depends on.

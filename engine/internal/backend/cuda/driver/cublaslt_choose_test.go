@@ -84,6 +84,7 @@ func TestWorthTrial(t *testing.T) {
 		{"a small device has no room for them", product(dtype.F32, 1408, 896, 151936), small, false},
 		{"its own are of fewer rows", product(dtype.BF16, 640, 896, 151936), small, true},
 		{"half a second of f32", product(dtype.F32, 16384, 16384, 16384), h200, false},
+		{"that of bf16 takes less", product(dtype.BF16, 8192, 3600, 18944), h200, true},
 	} {
 		if got := worthTrial(c.product, c.memory); got != c.want {
 			t.Errorf("%s: %v is timed: %v, want %v", c.name, c.product, got, c.want)
