@@ -301,17 +301,13 @@ const mostEarly = 48
 // share a processor if none has more registers than 1,024 could.
 func (r *rowText) loadEarly() {
 	var list []int
-	held := len(r.full)
-	if r.walkers > 0 {
-		held += len(r.sums())
-	}
 	for i, needed := range r.needs(false, true) {
 		p := &r.space.places[i]
 		if needed && p.strides[0] == 1 && slices.ContainsFunc(p.strides[1:], func(s int) bool { return s != 0 }) {
 			list = append(list, i)
 		}
 	}
-	if !r.vectors || len(list) == 0 || (held+len(list))*4*r.held > mostEarly {
+	if len(list) == 0 || !r.vectors || r.walkers > 0 || (len(r.full)+len(list))*4*r.held > mostEarly {
 		return
 	}
 	r.lean = true

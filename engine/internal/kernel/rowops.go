@@ -115,7 +115,7 @@ func (r *rowText) normalise(hat string) (after string) {
 }
 
 // weigh says how a norm's gradient writes that of the normalised element from the next pass on: a thread that
-// holds its elements then holds this instead of dy, and needs no weights any more. Sums over all rows want dy.
+// holds its elements then holds this instead of dy, and needs no weights any more. Sums of all rows want dy.
 func (r *rowText) weigh() (after string) {
 	if r.held == 0 || r.walkers > 0 {
 		return "(e2 * e1)"
