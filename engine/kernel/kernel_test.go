@@ -144,6 +144,22 @@ func TestCall(t *testing.T) {
 	})
 }
 
+// A kernel reads its operands in C order, also one that a later reader wants in another.
+func TestOperandInTwoOrders(t *testing.T) {
+	k := written(t, "softmax", softmax, softmaxOptions())
+	x := tensor.Randn(2, 4, 5, 8).To(device.CPU()).Eval()
+	onEach(t, func(t *testing.T) {
+		here := x.To(device.Default()).Eval()
+		attend := func() tensor.Tensor { return tensor.Attention(here, here, here, tensor.AttentionOptions{}) }
+		o, want := attend(), attend().Softmax(-1).Eval()
+		got, rows := k.Call(o), o.Permute(0, 2, 1, 3).Reshape(10, 32)
+		tensor.Eval(got, rows.MatMul(tensor.Ones(32, 3)))
+		if !tensor.AllClose(got, want, 1e-2, 1e-6) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
 // Several outputs, of which one need not be read; memory that begins as zeros; atomics; numbers of a
 // template.
 func TestOutputs(t *testing.T) {

@@ -9,17 +9,19 @@ import (
 )
 
 // An Attention is attention without a mask, or its gradient, as a library of a device computes it. Equal
-// Attentions are the same work. Results, and the logsumexp, lie without gaps.
+// Attentions are the same work. The logsumexp lies without gaps.
 type Attention struct {
 	Gradient                    bool
 	DType                       dtype.Type // F16 or BF16, of all but the logsumexp, which is F32
 	Batches, Heads, KeyHeads    int
 	Queries, Keys, Width, Depth int
-	QAt, KAt, VAt, OAt, DOAt    [3]int // elements from one batch, head and row to the next; those of a row lie side by side
-	Causal                      bool   // query i sees keys up to i + (Keys − Queries)
-	Window                      int    // only so many of them, the last ones; 0: all
-	Stats                       bool   // the logsumexp is a result; a gradient reads it
+	Causal                      bool // query i sees keys up to i + (Keys − Queries)
+	Window                      int  // only so many of them, the last ones; 0: all
+	Stats                       bool // the logsumexp is a result; a gradient reads it
 	Scale                       float32
+	// At are elements from one batch, head and row of each operand to the next; those of a row lie side by
+	// side.
+	At [AttentionOperands][3]int
 }
 
 // The operands of an Attention; a gradient reads O, LSE and DO, and has the last three as its results.
@@ -46,29 +48,33 @@ func (a *Attention) Bytes(operand int) int {
 	if !a.Has(operand) {
 		return 0
 	}
-	heads, rows, width, at, size := a.lies(operand)
-	return ((a.Batches-1)*at[0] + (heads-1)*at[1] + (rows-1)*at[2] + width) * size
+	heads, rows, width := a.Shape(operand)
+	at := a.At[operand]
+	return ((a.Batches-1)*at[0] + (heads-1)*at[1] + (rows-1)*at[2] + width) * a.size(operand)
 }
 
-// lies says how an operand lies: its heads, the rows of each and the numbers of a row, how far apart batches,
-// heads and rows are, and the bytes of a number.
-func (a *Attention) lies(operand int) (heads, rows, width int, at [3]int, size int) {
-	heads, rows, width, size = a.Heads, a.Queries, a.Width, a.DType.Size()
+// size is how many bytes a number of an operand has.
+func (a *Attention) size(operand int) int {
+	if operand == AttentionLSE {
+		return dtype.F32.Size()
+	}
+	return a.DType.Size()
+}
+
+// Shape says how many heads an operand has, rows each of them, and numbers a row.
+func (a *Attention) Shape(operand int) (heads, rows, width int) {
+	heads, rows, width = a.Heads, a.Queries, a.Width
 	switch operand {
 	case AttentionK, AttentionV, AttentionDK, AttentionDV:
 		heads, rows = a.KeyHeads, a.Keys
 	case AttentionLSE:
-		width, size = 1, 4
+		width = 1
 	}
 	switch operand {
 	case AttentionV, AttentionO, AttentionDO, AttentionDV:
 		width = a.Depth
 	}
-	at, strided := map[int][3]int{AttentionQ: a.QAt, AttentionK: a.KAt, AttentionV: a.VAt, AttentionO: a.OAt, AttentionDO: a.DOAt}[operand]
-	if !strided {
-		at = [3]int{heads * rows * width, rows * width, width}
-	}
-	return heads, rows, width, at, size
+	return heads, rows, width
 }
 
 // String says what is computed: "the gradient of causal attention, 4×16 heads on 4, 2048 by 2048 of bf16,
@@ -192,25 +198,12 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 	if masked || sight != (ir.Sight{}) || empty || a.DType != dtype.F16 && a.DType != dtype.BF16 || a.Causal && a.Queries > a.Keys {
 		return c, false
 	}
-	rows := [AttentionOperands]*[3]int{AttentionQ: &a.QAt, AttentionK: &a.KAt, AttentionV: &a.VAt, AttentionO: &a.OAt, AttentionDO: &a.DOAt}
 	for i, v := range operands {
 		input := inputOf(g, v)
 		c.Operands[i] = placeOf(input)
-		if c.Operands[i].At%attentionAlignment != 0 {
+		if c.Operands[i].At%attentionAlignment != 0 || !a.lay(i, input.Layout, input.DType) {
 			return c, false
 		}
-		if i == AttentionLSE {
-			ok = input.DType == dtype.F32 && input.Layout.IsContiguous()
-		} else {
-			*rows[i], ok = attendedRows(input.Layout, a.DType)
-			ok = ok && input.DType == a.DType
-		}
-		if !ok {
-			return c, false
-		}
-	}
-	if !gradient {
-		a.OAt = [3]int{a.Heads * a.Queries * a.Depth, a.Queries * a.Depth, a.Depth}
 	}
 	wanted := 0
 	for _, o := range g.Outputs {
@@ -218,11 +211,24 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 		c.Operands[n] = field(o.Buf, 0)
 		a.Stats = a.Stats || n == AttentionLSE
 		wanted |= 1 << o.Value.Result
+		if !a.lay(n, o.Layout(), o.DType) {
+			return c, false
+		}
 	}
 	if gradient {
 		return c, wanted == 7 // a library computes all three, and has nowhere to put what nobody wants
 	}
 	return c, wanted&1 != 0
+}
+
+// lay notes how an operand lies, and says whether libraries take that.
+func (a *Attention) lay(operand int, l ir.Layout, dt dtype.Type) (ok bool) {
+	if operand == AttentionLSE {
+		a.At[operand] = [3]int{a.Heads * a.Queries, a.Queries, 1}
+		return dt == dtype.F32 && l.IsContiguous()
+	}
+	a.At[operand], ok = attendedRows(l, dt)
+	return ok && dt == a.DType
 }
 
 // attendedRows is how the rows of an operand lie: each without gaps, and at multiples of the alignment.
@@ -269,8 +275,8 @@ func (c *AttentionCall) split(memory int) (calls []AttentionCall, ok bool) {
 			part := *c
 			part.Attention.Batches, part.Attention.KeyHeads, part.Attention.Heads = batches, heads, heads*shared
 			for operand := range part.Operands {
-				all, _, _, at, size := a.lies(operand)
-				begin := (b*at[0] + h*all/a.KeyHeads*at[1]) * size
+				all, _, _ := a.Shape(operand)
+				begin := (b*a.At[operand][0] + h*all/a.KeyHeads*a.At[operand][1]) * a.size(operand)
 				part.Operands[operand].At += begin
 				if begin%attentionAlignment != 0 {
 					return nil, false

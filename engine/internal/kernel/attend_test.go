@@ -17,16 +17,16 @@ type attentionGroup struct {
 	gradient, causal, masked bool
 	sight                    ir.Sight
 	prompt                   bool                                     // nobody wants the logsumexp
-	lay                      func(operand int, l ir.Layout) ir.Layout // nil if all is dense
+	lay                      func(operand int, l ir.Layout) ir.Layout // results, too; nil if all is dense
 }
 
 func (a attentionGroup) sketch() *backend.Group {
 	s := &sketch{g: &backend.Group{Name: "attention", Kind: backend.Single}}
 	q, k := []int{a.batch, a.heads, a.queries, a.width}, []int{a.batch, a.keyHeads, a.keys, a.width}
 	shapes, outs := [][]int{q, k, k}, []ir.Type{{DType: a.dtype, Shape: q}, {DType: dtype.F32, Shape: q[:3]}}
-	op := ir.Attention
+	op, results := ir.Attention, []int{AttentionO, AttentionLSE}
 	if a.gradient {
-		op, shapes = ir.AttentionGrad, [][]int{q, k, k, q, q[:3], q}
+		op, shapes, results = ir.AttentionGrad, [][]int{q, k, k, q, q[:3], q}, []int{AttentionDQ, AttentionDK, AttentionDV}
 		outs = []ir.Type{{DType: a.dtype, Shape: q}, {DType: a.dtype, Shape: k}, {DType: a.dtype, Shape: k}}
 	}
 	if a.masked {
@@ -51,8 +51,12 @@ func (a attentionGroup) sketch() *backend.Group {
 	if a.prompt {
 		outs = outs[:1]
 	}
-	for n, o := range outs {
-		s.g.Outputs = append(s.g.Outputs, backend.Output{Value: backend.Ref{Result: n}, Buf: s.bufs, DType: o.DType, Shape: o.Shape})
+	for n, t := range outs {
+		o := backend.Output{Value: backend.Ref{Result: n}, Buf: s.bufs, DType: t.DType, Shape: t.Shape}
+		if a.lay != nil {
+			o.Stride = a.lay(results[n], o.Layout()).Stride
+		}
+		s.g.Outputs = append(s.g.Outputs, o)
 		s.bufs++
 	}
 	return s.g
@@ -79,6 +83,8 @@ func TestAttend(t *testing.T) {
 		"its gradient": {gradient, []string{"the gradient of causal attention, 4×16 heads on 4, 2048 by 2048 of bf16, width 64"}},
 		"heads beside each other": {with(training, func(a *attentionGroup) { a.lay = beside }),
 			[]string{"causal attention, 4×16 heads on 4, 2048 by 2048 of bf16, width 64"}},
+		"gradients beside each other": {with(gradient, func(a *attentionGroup) { a.batch, a.queries, a.keys, a.lay = 1, 8192, 8192, beside }),
+			slices.Repeat([]string{"the gradient of causal attention, 1×8 heads on 2, 8192 by 8192 of bf16, width 64"}, 2)},
 		"a gradient in parts of the batch": {with(gradient, func(a *attentionGroup) { a.queries, a.keys = 4096, 4096 }),
 			slices.Repeat([]string{"the gradient of causal attention, 2×16 heads on 4, 4096 by 4096 of bf16, width 64"}, 2)},
 		"a gradient in parts of the heads": {with(gradient, func(a *attentionGroup) { a.batch, a.queries, a.keys = 1, 8192, 8192 }),
@@ -105,6 +111,14 @@ func TestAttend(t *testing.T) {
 			a.lay = func(operand int, l ir.Layout) ir.Layout {
 				if operand == 1 {
 					l.Stride = []int{l.Stride[0] / 16, 0, 64, 1}
+				}
+				return l
+			}
+		}), nil},
+		"a logsumexp with its batches inside": {with(training, func(a *attentionGroup) {
+			a.lay = func(operand int, l ir.Layout) ir.Layout {
+				if operand == AttentionLSE {
+					l.Stride = []int{2048, 4 * 2048, 1}
 				}
 				return l
 			}

@@ -206,6 +206,19 @@ func (a *attentionText) readsAs(name string, v backend.Ref, axes string) {
 	a.vectors[name] = vectors
 }
 
+// writes declares a result, with a stride for each axis of its rows.
+func (t *text) writes(name string, o backend.Output) {
+	t.pointer("", name, o.DType, o.Buf, 0)
+	t.strides(name, o.Layout().Stride)
+}
+
+// strides declares how far batches, heads and rows are apart.
+func (t *text) strides(name string, list []int) {
+	for axis, s := range list[:3] {
+		t.constant(name+"_"+"bht"[axis:axis+1], s)
+	}
+}
+
 // row is the index at which a row of an operand begins.
 func row(name, b, h, t string) string {
 	return fmt.Sprintf("%s * a.%s_b + %s * a.%s_h + %s * a.%s_t", b, name, h, name, t, name)
@@ -459,18 +472,17 @@ func (a *attentionText) place(keyRows bool) {
 	a.line("bool fresh = true;")
 }
 
-// store stores the thread's numbers of the sum.
-func (a *attentionText) store(numbers int, length, to, format string) {
+// rowOf is the index at which the thread's row u of a result begins.
+func rowOf(name string) string { return row(name, "b", "h_of[u]", "at_of[u]") }
+
+// store stores the thread's numbers of the sum, in rows of a result that begin at at.
+func (a *attentionText) store(numbers int, length, to, at, format string) {
+	a.line("%s at_row[2];", a.index)
+	a.line("UNROLL for (int u = 0; u < 2; u++) at_row[u] = %s;", at)
 	a.elements(numbers)
 	a.line("const %s d = slab + 16 * n + column_of(places, lane, e);", a.index)
-	a.line("if (inside[u] && d < a.%s) %s[at_row[u] * a.%s + d] = %s;", length, to, length, fmt.Sprintf(format, "element(sum[n], e)"))
+	a.line("if (inside[u] && d < a.%s) a.%s[at_row[u] + d] = %s;", length, to, fmt.Sprintf(format, "element(sum[n], e)"))
 	a.close(2)
-}
-
-// rowsOf declares the place of the thread's rows in the results.
-func (a *attentionText) rowsOf(heads, length string) {
-	a.line("%s at_row[2];", a.index)
-	a.line("UNROLL for (int u = 0; u < 2; u++) at_row[u] = (b * a.%s + h_of[u]) * a.%s + at_of[u];", heads, length)
 }
 
 // dispatch makes the dispatch; its groups are those of rows, slabs, and parts or results.

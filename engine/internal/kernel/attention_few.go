@@ -178,7 +178,7 @@ func (f *fewText) begins(results attentionResults) {
 	f.looksUp(f.index + " slot")
 	f.line("simdgroup_barrier(mem_flags::mem_none);") // the page is looked up before another load is waited for
 	f.line("const %s until = %s, end = %s;", f.index, until("query"), until(fmt.Sprint(f.tq-1)))
-	f.line("const %s row = (b * a.hq + kh * a.shared) * %d, depth = a.depth;", f.index, f.tq)
+	f.line("const %s h = kh * a.shared, depth = a.depth;", f.index)
 	f.declareAt(results)
 	f.operand("k", "width", f.lanes*fewElements == f.d, "sub", "4 * place", 4, fewElements/4, 4*f.lanes)
 	f.operand("v", "depth", f.wide() == f.dv, "0", fmt.Sprintf("%d * int(lane)", f.each), f.each, f.pieces, f.each*simdWidth)
@@ -204,27 +204,30 @@ func (f *fewText) begins(results attentionResults) {
 
 // declareAt declares where the rows' results are.
 func (f *fewText) declareAt(results attentionResults) {
-	declare := func(prefix string, r attentionResults, at string) {
-		if r.o != "" {
-			f.line("device %[1]s* %[2]so_to = a.%[2]so + %[3]s * depth;", r.o, prefix, at)
-		}
-		if r.lse {
-			f.line("device float* %[1]slse_to = a.%[1]slse + %[2]s;", prefix, at)
-		}
+	declare := func(typ, name, part string) {
+		f.line("device %s* %s_to = a.%s + %s;", typ, name, name, row(name, "b", "h", "0")+part)
+		f.line("const %[1]s %[2]s_h = a.%[2]s_h, %[2]s_t = a.%[2]s_t;", f.index, name)
 	}
-	if f.parts == 1 {
-		declare("", results, "row")
-		return
-	}
-	if f.joins { // the parts of a row of heads lie side by side, at places that the text knows
+	prefix := ""
+	switch {
+	case f.joins: // the parts of a row of heads lie side by side, at places that the text knows
+		prefix = "all_"
 		f.line("const %[1]s turn = b * a.hk + kh;", f.index)
 		f.line("device float* o_to = a.o + (turn * %d + %s(group.z)) * %d;", f.parts, f.index, f.rows*f.wide())
 		f.line("device float* lse_to = a.lse + (turn * %d + %s(group.z)) * %d;", f.parts, f.index, f.rows)
 		f.line("device atomic_uint* arrived = a.arrived + turn;")
-		declare("all_", results, "row")
+	case f.parts > 1:
+		part := " + " + f.index + "(group.z) * a.count"
+		declare("float", "o", part+" * depth")
+		declare("float", "lse", part)
 		return
 	}
-	declare("", attentionResults{o: "float", lse: true}, fmt.Sprintf("(%s(group.z) * a.count + row)", f.index))
+	if results.o != "" {
+		declare(results.o, prefix+"o", "")
+	}
+	if results.lse {
+		declare("float", prefix+"lse", "")
+	}
 }
 
 // looksUp finds where the simdgroup's keys lie.
@@ -420,14 +423,17 @@ func (f *fewText) store(results attentionResults) {
 
 // put stores what the simdgroup has of row r.
 func (f *fewText) put(prefix string, results attentionResults, o, lse string) {
+	at := func(name string) string {
+		return fmt.Sprintf("%[1]s%[2]s_to[r / %[3]d * %[1]s%[2]s_h + r %% %[3]d * %[1]s%[2]s_t", prefix, name, f.tq)
+	}
 	if results.o != "" {
 		f.line("UNROLL for (int e = 0; e < %d; e++) {", f.each*f.pieces)
 		f.line("const int d = %s;", f.column())
-		f.line("if (d < depth) %so_to[r * depth + d] = %s(%s);", prefix, results.o, o)
+		f.line("if (d < depth) %s + d] = %s(%s);", at("o"), results.o, o)
 		f.line("}")
 	}
 	if results.lse {
-		f.line("if (lane == 0) %slse_to[r] = %s;", prefix, lse)
+		f.line("if (lane == 0) %s] = %s;", at("lse"), lse)
 	}
 }
 

@@ -56,7 +56,6 @@ func (a *attentionText) forward(k *Kernel) {
 	a.softmax(numbers)
 	a.weigh(1, list, false)
 	a.line("}")
-	a.rowsOf("hq", "tq")
 	a.line("float share[2], lse[2];")
 	a.line("UNROLL for (int u = 0; u < 2; u++) {")
 	a.line("const float total = strip_sum<%s>(all[u]);", a.blocks.lanes)
@@ -68,17 +67,19 @@ func (a *attentionText) forward(k *Kernel) {
 	}
 	a.line("lse[u] = none ? -INFINITY : top[u]%s + op_log(total);", natural)
 	a.line("}")
+	o, sum := rowOf("o"), rowOf("lse")
 	if parts > 1 {
-		a.line("UNROLL for (int u = 0; u < 2; u++) at_row[u] += %s(group.z) * a.count;", a.index)
+		part := " + " + a.index + "(group.z) * a.count"
+		o, sum = o+part+" * a.depth", sum+part
 		results = attentionResults{o: "float", lse: true}
 	}
 	if results.o != "" {
-		a.store(numbers, "depth", "a.o", results.o+"(%s * share[u])")
+		a.store(numbers, "depth", "o", o, results.o+"(%s * share[u])")
 	}
 	if results.lse {
 		a.line("if (slab == 0 && column_of(places, lane, 0) == 0) {")
 		a.line("UNROLL for (int u = 0; u < 2; u++) {")
-		a.line("if (inside[u]) a.lse[at_row[u]] = lse[u];")
+		a.line("if (inside[u]) a.lse[%s] = lse[u];", sum)
 		a.close(2)
 	}
 	k.Dispatches = []Dispatch{a.dispatch("attention", [3]int{a.b * a.hk * tiles, slabs, parts})}
@@ -171,7 +172,7 @@ func (a *attentionText) attentionResults() attentionResults {
 
 func (r attentionResults) declare(t *text, names ...string) {
 	for _, o := range r.outputs {
-		t.pointer("", names[o.Value.Result], o.DType, o.Buf, 0)
+		t.writes(names[o.Value.Result], o)
 	}
 }
 
@@ -181,7 +182,9 @@ func (a *attentionText) declareParts(t *text, parts int) (bytes int) {
 	count := a.b * a.hq * a.tq
 	at := ceilTo(4*parts*count*a.dv, 64)
 	t.member("device float*", "o", Field{Kind: Scratch, Size: 8})
+	t.strides("o", []int{a.hq * a.tq * a.dv, a.tq * a.dv, a.dv})
 	t.member("device float*", "lse", Field{Kind: Scratch, Size: 8, At: at})
+	t.strides("lse", []int{a.hq * a.tq, a.tq, 1})
 	t.constant("count", count)
 	return at + 4*parts*count
 }
@@ -193,6 +196,8 @@ func (a *attentionText) join(parts int, limits Limits) Dispatch {
 	t := newText(a.g, a.index == "long")
 	a.declareParts(t, parts)
 	results.declare(t, "all_o", "all_lse")
+	t.constant("hq", a.hq)
+	t.constant("tq", a.tq)
 	t.constant("depth", a.dv)
 	t.constant("parts", parts)
 	perGroup, pieces := max(1, min(rowThreads, limits.Threads)/simdWidth), (a.dv+simdWidth-1)/simdWidth
@@ -200,6 +205,7 @@ func (a *attentionText) join(parts int, limits Limits) Dispatch {
 	t.line("const %[1]s mine = %[1]s(group.x) * %[2]d + %[1]s(simd);", t.index, perGroup)
 	t.line("const bool inside = mine < a.count * a.pieces;")
 	t.line("const %[1]s row = min(mine / a.pieces, a.count - 1), d = mine %% a.pieces * %[2]d + %[1]s(lane);", t.index, simdWidth)
+	t.line("const %s b = row / a.tq / a.hq, h = row / a.tq %% a.hq, i = row %% a.tq;", t.index)
 	t.line("float lse = a.lse[min(%[1]s(lane), %[1]s(a.parts - 1)) * a.count + row];", t.index)
 	most := ceilPower(parts)
 	if results.o != "" {
@@ -214,12 +220,12 @@ func (a *attentionText) join(parts int, limits Limits) Dispatch {
 	t.line("const float total = simd_sum(e);")
 	t.line("const float share = total > 0.0f || isnan(total) ? e / total : 0.0f;")
 	if results.lse {
-		t.line("if (inside && mine %% a.pieces == 0 && lane == 0) a.all_lse[row] = top == -INFINITY ? top : top + op_log(total);")
+		t.line("if (inside && mine %% a.pieces == 0 && lane == 0) a.all_lse[%s] = top == -INFINITY ? top : top + op_log(total);", row("all_lse", "b", "h", "i"))
 	}
 	if results.o != "" {
 		t.line("float sum = 0.0f;")
 		t.line("UNROLL for (int p = 0; p < %d; p++) sum = fma(simd_shuffle(share, ushort(p)), v[p], sum);", most)
-		t.line("if (inside && d < a.depth) a.all_o[row * a.depth + d] = %s(sum);", results.o)
+		t.line("if (inside && d < a.depth) a.all_o[%s + d] = %s(sum);", row("all_o", "b", "h", "i"), results.o)
 	}
 	threads := along(perGroup * simdWidth)
 	count := a.b * a.hq * a.tq * pieces

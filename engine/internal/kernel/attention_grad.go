@@ -56,15 +56,16 @@ func (a *attentionText) gradients() {
 
 // readsLSE declares the logsumexps of a gradient.
 func (a *attentionText) readsLSE() {
-	for axis, s := range a.input("lse", a.in.Args[4]).Layout.Stride {
-		a.constant("lse_"+string("bht"[axis]), s)
-	}
+	a.strides("lse", a.input("lse", a.in.Args[4]).Layout.Stride)
 }
 
 // lse is the logsumexp of a query's scores.
 func lse(h, i string) string {
-	return fmt.Sprintf("a.lse[b * a.lse_b + %s * a.lse_h + %s * a.lse_t]", h, i)
+	return "a.lse[" + row("lse", "b", h, i) + "]"
 }
+
+// dots is do·o of a query.
+func dots(h, i string) string { return fmt.Sprintf("a.dots[(b * a.hq + %s) * a.tq + %s]", h, i) }
 
 // gradQueries computes dq if it is wanted, and leaves do·o of each query in the workspace.
 func (a *attentionText) gradQueries(outputs map[int]backend.Output, wanted bool, limits Limits) Dispatch {
@@ -76,13 +77,12 @@ func (a *attentionText) gradQueries(outputs map[int]backend.Output, wanted bool,
 	a.constant("tiles", tiles)
 	numbers, slabs := a.slab(a.d)
 	if wanted {
-		a.pointer("", w.result, outputs[0].DType, outputs[0].Buf, 0)
+		a.writes(w.result, outputs[0])
 	} else {
 		slabs = 1
 	}
 	a.tiles()
 	a.place(false)
-	a.rowsOf("hq", "tq")
 	a.dots()
 	if wanted {
 		a.line("const %[1]s slab = %[1]s(group.y) * %[2]d;", a.index, numbers)
@@ -92,7 +92,7 @@ func (a *attentionText) gradQueries(outputs map[int]backend.Output, wanted bool,
 		a.line("sum_%s sum[%d];", a.blocks.set, numbers/16)
 		a.line("clear_strip(sum);")
 		a.gradient(w, "start", numbers)
-		a.store(numbers, w.length, "a."+w.result, memoryTypes[outputs[0].DType]+"(%s)")
+		a.store(numbers, w.length, w.result, rowOf(w.result), memoryTypes[outputs[0].DType]+"(%s)")
 	}
 	return a.dispatch("attention_dq", [3]int{a.b * a.hk * tiles, slabs, 1})
 }
@@ -119,7 +119,7 @@ func (a *attentionText) dots() {
 	a.line("}")
 	a.line("UNROLL for (int u = 0; u < 2; u++) {")
 	a.line("dot[u] = strip_sum<%s>(dot[u]);", a.blocks.lanes)
-	a.line("if (inside[u] && group.y == 0 && column_of(places, lane, 0) == 0) a.dots[at_row[u]] = dot[u];")
+	a.line("if (inside[u] && group.y == 0 && column_of(places, lane, 0) == 0) %s = dot[u];", dots("h_of[u]", "at_of[u]"))
 	a.line("}")
 }
 
@@ -130,7 +130,7 @@ func (a *attentionText) gradKeys(outputs map[int]backend.Output, wanted []weighi
 	tiles := (a.tk + a.rows() - 1) / a.rows()
 	a.constant("tiles", tiles)
 	for _, w := range wanted {
-		a.pointer("", w.result, outputs[w.number].DType, outputs[w.number].Buf, 0)
+		a.writes(w.result, outputs[w.number])
 	}
 	a.tiles()
 	a.place(true)
@@ -159,8 +159,7 @@ func (a *attentionText) gradKeys(outputs map[int]backend.Output, wanted []weighi
 		a.line("for (%s h = kh * a.shared; h < (kh + 1) * a.shared; h++) {", a.index)
 		a.gradient(w, begin, numbers)
 		a.line("}")
-		a.rowsOf("hk", "tk")
-		a.store(numbers, w.length, "a."+w.result, memoryTypes[outputs[w.number].DType]+"(%s)")
+		a.store(numbers, w.length, w.result, rowOf(w.result), memoryTypes[outputs[w.number].DType]+"(%s)")
 		if len(wanted) > 1 {
 			a.line("}")
 		}
@@ -191,7 +190,7 @@ func (a *attentionText) gradient(w weighing, begin string, numbers int) {
 		if w.keys {
 			a.line("const %[1]s there = min(i, a.tq - 1);", a.index)
 			a.line("const float low = %s;", lse("h", "there"))
-			low, dot = "low", "a.dots[(b * a.hq + h) * a.tq + there]"
+			low, dot = "low", dots("h", "there")
 		}
 		a.line("const float p = seen && %[1]s != -INFINITY ? %[2]s(v - %[1]s) : 0.0f;", low, a.exp())
 		if w.slopes {

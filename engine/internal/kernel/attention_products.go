@@ -33,11 +33,10 @@ type scoring struct {
 	gradient       bool
 	operands       int // before a mask
 	results        map[int]backend.Output
-	queries, heads int           // of a part, at most
-	sides          [2]operand    // k and v, of all heads, where the library takes them as they lie
-	copied         [2]bool       // which of them it does not: they are copied for each part
-	room           scoringPlaces // where a part's matrices lie in the workspace
-	size           int           // bytes of it
+	queries, heads int            // of a part, at most
+	sides          [4]scoringSide // k, v, dk, dv
+	room           scoringPlaces  // where a part's matrices lie in the workspace
+	size           int            // bytes of it
 	steps          []Dispatch
 	lacks          bool // the library lacks one of the products
 }
@@ -46,7 +45,14 @@ type scoring struct {
 // dots.
 type scoringPlaces struct {
 	q, do, dots, scores, slopes int
-	sides                       [2]int
+}
+
+// A scoringSide is rows for each key.
+type scoringSide struct {
+	all    operand // of all heads, as they lie
+	copied bool    // the library does not take it so: each part has a copy of its heads
+	at     int     // where in the workspace
+	width  int
 }
 
 // A scoringPart is heads of keys, counted through all batches, and queries of each head that shares them.
@@ -160,9 +166,9 @@ func (s *scoring) lay() int {
 	take(&s.room.q, rows*s.d)
 	take(&s.room.do, rows*s.dv)
 	take(&s.room.dots, rows)
-	for n, width := range []int{s.d, s.dv} {
-		if s.copied[n] {
-			take(&s.room.sides[n], s.heads*s.tk*width)
+	for n := range s.sides {
+		if side := &s.sides[n]; side.copied {
+			take(&side.at, s.heads*s.tk*side.width)
 		}
 	}
 	take(&s.room.scores, rows*ceilTo(s.tk, 4))
@@ -172,15 +178,21 @@ func (s *scoring) lay() int {
 	return at
 }
 
-// findSides finds whether k and v are matrices for the library.
+// findSides finds where k and v, and their gradients, are matrices for the library.
 func (s *scoring) findSides() {
-	for n := range s.sides {
+	for n, width := range []int{s.d, s.dv} {
 		in := inputOf(s.g, s.in.Args[1+n])
-		l := in.Layout
-		batch, even := evenly(l)
-		matrix, ok := matrixOf(dtype.F32, l.Shape[2], l.Shape[3], l.Stride[2], l.Stride[3], batch)
-		s.sides[n], s.copied[n] = operand{matrix, placeOf(in)}, !ok || !even
+		s.sides[n] = sideOf(in.Layout, placeOf(in), width)
+		if o, ok := s.results[1+n]; ok && s.gradient {
+			s.sides[2+n] = sideOf(o.Layout(), field(o.Buf, 0), width)
+		}
 	}
+}
+
+func sideOf(l ir.Layout, at Field, width int) scoringSide {
+	batch, even := evenly(l)
+	matrix, ok := matrixOf(dtype.F32, l.Shape[2], l.Shape[3], l.Stride[2], l.Stride[3], batch)
+	return scoringSide{all: operand{matrix, at}, copied: !ok || !even, width: width}
 }
 
 // evenly says how far the heads of all batches are apart, if that is everywhere the same.
@@ -197,8 +209,8 @@ func evenly(l ir.Layout) (apart int, ok bool) {
 // some writes what some heads of keys are for, from the last queries to the first ones.
 func (s *scoring) some(head, heads int) {
 	for n, c := range []bringing{{name: "k", length: "width"}, {name: "v", length: "depth"}} {
-		if s.copied[n] {
-			c.to = s.room.sides[n]
+		if s.sides[n].copied {
+			c.to = s.sides[n].at
 			s.bring(scoringPart{head: head, heads: heads, high: s.tk}, 1, c)
 		}
 	}
@@ -212,6 +224,11 @@ func (s *scoring) some(head, heads int) {
 		p.apart = ceilTo(p.keys, 4)
 		s.part(p)
 	}
+	for n, name := range []string{"dk", "dv"} {
+		if side := s.sides[2+n]; side.copied {
+			s.put(scoringPart{head: head, heads: heads, high: s.tk}, 1, 1+n, name, side.at, "")
+		}
+	}
 }
 
 // part writes the steps of a part.
@@ -223,7 +240,7 @@ func (s *scoring) part(p scoringPart) {
 	}
 	q, do := scratch(s.room.q, s.d, s.d), scratch(s.room.do, s.dv, s.dv)
 	scores, slopes := scratch(s.room.scores, p.keys, p.apart), scratch(s.room.slopes, p.keys, p.apart)
-	k, v := s.side(0, s.d, p), s.side(1, s.dv, p)
+	k, v := s.side(0, p), s.side(1, p)
 	list := []bringing{{name: "q", length: "width", to: s.room.q}}
 	if s.gradient {
 		list = append(list, bringing{name: "g", length: "depth", to: s.room.do, with: "o"})
@@ -234,22 +251,22 @@ func (s *scoring) part(p scoringPart) {
 		s.softmax(p, shared)
 		if _, ok := s.results[0]; ok {
 			s.multiply(p, rows, s.dv, p.keys, scores, v, do, false)
-			s.put(p, shared, "o", "depth", s.room.do, " * a.dots[row]")
+			s.put(p, shared, 0, "o", s.room.do, " * a.dots[row]")
 		}
 		return
 	}
 	s.multiply(p, rows, p.keys, s.dv, do, turned(v), slopes, false)
 	s.weights(p, shared)
 	added := p.first+p.high < s.tq
-	if dv, ok := s.keyResult(2, s.dv, p); ok {
-		s.multiply(p, p.keys, s.dv, rows, turned(scores), do, dv, added)
+	if _, ok := s.results[2]; ok {
+		s.multiply(p, p.keys, s.dv, rows, turned(scores), do, s.side(3, p), added)
 	}
-	if dk, ok := s.keyResult(1, s.d, p); ok {
-		s.multiply(p, p.keys, s.d, rows, turned(slopes), q, dk, added)
+	if _, ok := s.results[1]; ok {
+		s.multiply(p, p.keys, s.d, rows, turned(slopes), q, s.side(2, p), added)
 	}
 	if _, ok := s.results[0]; ok {
 		s.multiply(p, rows, s.d, p.keys, slopes, k, q, false)
-		s.put(p, shared, "dq", "width", s.room.q, "")
+		s.put(p, shared, 0, "dq", s.room.q, "")
 	}
 }
 
@@ -259,20 +276,14 @@ func turned(o operand) operand {
 	return o
 }
 
-// side is k or v of a part's heads.
-func (s *scoring) side(n, width int, p scoringPart) operand {
-	if s.copied[n] {
-		return operand{Matrix{DType: dtype.F32, Stride: width, Batch: s.tk * width}, Field{Kind: Scratch, Size: 8, At: s.room.sides[n]}}
+// side is k, v, dk or dv of a part's heads.
+func (s *scoring) side(n int, p scoringPart) operand {
+	side := s.sides[n]
+	if side.copied {
+		return operand{Matrix{DType: dtype.F32, Stride: side.width, Batch: s.tk * side.width}, Field{Kind: Scratch, Size: 8, At: side.at}}
 	}
-	o := s.sides[n]
-	o.at.At += 4 * p.head * o.matrix.Batch
-	return o
-}
-
-// keyResult is dk or dv of a part's heads, if it is wanted.
-func (s *scoring) keyResult(n, width int, p scoringPart) (o operand, ok bool) {
-	r, ok := s.results[n]
-	return operand{Matrix{DType: dtype.F32, Stride: width, Batch: s.tk * width}, field(r.Buf, 4*p.head*s.tk*width)}, ok
+	side.all.at.At += 4 * p.head * side.all.matrix.Batch
+	return side.all
 }
 
 // multiply adds a product, rows×inner by inner×columns for each head of a part; added says whether it is
@@ -350,14 +361,15 @@ func (s *scoring) bring(p scoringPart, each int, list ...bringing) {
 	s.launch("attention_bring", t, p, each)
 }
 
-// put stores rows of the workspace, each times something, as the first result.
-func (s *scoring) put(p scoringPart, each int, name, length string, from int, times string) {
+// put stores rows of the workspace, each times something, as result n.
+func (s *scoring) put(p scoringPart, each, n int, name string, from int, times string) {
 	t := s.rowText(p, each)
 	t.member("device const float*", "from", Field{Kind: Scratch, Size: 8, At: from})
 	t.member("device const float*", "dots", Field{Kind: Scratch, Size: 8, At: s.room.dots})
-	t.pointer("", name, dtype.F32, s.results[0].Buf, 0)
-	t.line("device float* to = a.%s + ((b * a.hq + h) * a.tq + i) * a.%s;", name, length)
-	t.line("for (%[1]s d = %[1]s(lane); d < a.%[2]s; d += %[3]d) to[d] = a.from[row * a.%[2]s + d]%[4]s;", t.index, length, simdWidth, times)
+	t.writes(name, s.results[n])
+	t.constant("length", s.results[n].Shape[3])
+	t.line("device float* to = a.%s + %s;", name, row(name, "b", "h", "i"))
+	t.line("for (%[1]s d = %[1]s(lane); d < a.length; d += %[2]d) to[d] = a.from[row * a.length + d]%[3]s;", t.index, simdWidth, times)
 	s.launch("attention_put", t, p, each)
 }
 
@@ -407,8 +419,8 @@ func (s *scoring) softmax(p scoringPart, each int) {
 	t.line("const bool none = total == 0.0f;")
 	t.line("if (lane == 0) a.dots[row] = none ? 0.0f : 1.0f / total;")
 	if lse, ok := s.results[1]; ok {
-		t.pointer("", "lse", dtype.F32, lse.Buf, 0)
-		t.line("if (lane == 0) a.lse[(b * a.hq + h) * a.tq + i] = none ? -INFINITY : top + op_log(total);")
+		t.writes("lse", lse)
+		t.line("if (lane == 0) a.lse[%s] = none ? -INFINITY : top + op_log(total);", row("lse", "b", "h", "i"))
 	}
 	s.launch("attention_softmax", t, p, each)
 }

@@ -70,6 +70,18 @@ func TestAttentionByProducts(t *testing.T) {
 		}), room: 24 << 20, want: slices.Repeat([]string{
 			"bring", "bring", "2048×64 by 64×512 × 2", "2048×64 by 64×512 × 2", "weights",
 			"512×2048 by 2048×64 × 2", "512×2048 by 2048×64 × 2", "2048×512 by 512×64 × 2", "put"}, 2)},
+		{name: "gradients of keys and values beside each other: put where they belong", group: with(training, func(a *attentionGroup) {
+			a.gradient = true
+			a.lay = func(operand int, l ir.Layout) ir.Layout {
+				if operand != AttentionDK && operand != AttentionDV {
+					return l
+				}
+				s := l.Shape
+				return ir.Contiguous([]int{s[0], s[2], s[1], s[3]}).Permute([]int{0, 2, 1, 3})
+			}
+		}), room: 24 << 20, want: slices.Repeat([]string{
+			"bring", "2048×64 by 64×512 × 2", "2048×64 by 64×512 × 2", "weights",
+			"512×2048 by 2048×64 × 2", "512×2048 by 2048×64 × 2", "2048×512 by 512×64 × 2", "put", "put", "put"}, 2)},
 		{name: "a mask", group: with(training, func(a *attentionGroup) { a.gradient, a.masked = true, true }), room: room, want: []string{
 			"bring", "2048×64 by 64×512 × 4", "2048×64 by 64×512 × 4", "weights",
 			"512×2048 by 2048×64 × 4", "512×2048 by 2048×64 × 4", "2048×512 by 512×64 × 4", "put"}},

@@ -23,7 +23,7 @@ type attentionShape struct {
 	flags          ir.Flag
 	sight          ir.Sight
 	mask           dtype.Type // Invalid for none
-	apart          bool       // heads are cut out of rows, as a layer makes them
+	apart          bool       // heads are cut out of rows, as a layer makes them, and results' stored so
 	threads        int
 	long           bool // runs with -long only
 	forward        bool // no gradient
@@ -56,13 +56,13 @@ func attentionShapes() []attentionShape {
 		{dt: f32, b: 2, hq: 3, hk: 3, tq: 5, tk: 7, d: 8, dv: 8},
 		{dt: f32, b: 2, hq: 4, hk: 2, tq: 9, tk: 9, d: 16, dv: 16, flags: causal},
 		{dt: f32, b: 1, hq: 2, hk: 1, tq: 5, tk: 3, d: 8, dv: 8, flags: causal}, // the first queries see nothing
-		{dt: f32, b: 1, hq: 6, hk: 2, tq: 17, tk: 35, d: 40, dv: 20, mask: dtype.Bool},
+		{dt: f32, b: 1, hq: 6, hk: 2, tq: 17, tk: 35, d: 40, dv: 20, mask: dtype.Bool, apart: true},
 		{dt: bf16, b: 1, hq: 2, hk: 2, tq: 70, tk: 70, d: 24, dv: 40, flags: causal, apart: true},
 		{dt: bf16, b: 1, hq: 6, hk: 2, tq: 30, tk: 40, d: 64, dv: 64, flags: causal, mask: bf16},
 		{dt: f16, b: 1, hq: 1, hk: 1, tq: 33, tk: 65, d: 128, dv: 128, apart: true},
 		{dt: f32, b: 1, hq: 1, hk: 1, tq: 20, tk: 40, d: 136, dv: 132},
 		{dt: f32, b: 1, hq: 7, hk: 1, tq: 1, tk: 600, d: 32, dv: 32, forward: true, wantDispatches: 2},
-		{dt: f16, b: 2, hq: 2, hk: 2, tq: 3, tk: 520, d: 16, dv: 24, flags: causal, forward: true, wantDispatches: 2},
+		{dt: f16, b: 2, hq: 2, hk: 2, tq: 3, tk: 520, d: 16, dv: 24, flags: causal, apart: true, forward: true, wantDispatches: 2},
 		{dt: bf16, b: 1, hq: 2, hk: 1, tq: 100, tk: 100, d: 24, dv: 40, flags: causal, sight: ir.Sight{Window: 20, Cap: 0.8}},
 		{dt: f32, b: 1, hq: 4, hk: 2, tq: 70, tk: 130, d: 16, dv: 16, sight: ir.Sight{Window: 33}},
 		{dt: f16, b: 1, hq: 2, hk: 2, tq: 40, tk: 60, d: 32, dv: 32, mask: f16, sight: ir.Sight{Window: 50, Cap: 1.5}},
@@ -101,6 +101,11 @@ func (s attentionShape) trials(family Family) []trial {
 		attr.Flags = s.flags
 		g := oneOp(backend.Single, op, attr, types, out...)
 		g.Inputs = in
+		for i := range g.Outputs {
+			if o := &g.Outputs[i]; s.apart && len(o.Shape) == 4 {
+				o.Stride = heads(o.Shape[1], o.Shape[2], o.Shape[3]).Stride
+			}
+		}
 		return g
 	}
 	input := func(n int, dt dtype.Type, l ir.Layout) backend.Input { return withLayout(tensorInput(n, dt), l) }
@@ -113,7 +118,7 @@ func (s attentionShape) trials(family Family) []trial {
 	}
 	list := []trial{{name: "attention " + s.String(), group: build(ir.Attention, []backend.Input{q, k, v}, typeOf(s.dt, o...), typeOf(dtype.F32, o[:3]...)), below: 2, limits: limits}}
 	if !s.forward {
-		in := []backend.Input{q, k, v, input(3, s.dt, ir.Contiguous(o)), input(4, dtype.F32, lse), input(5, s.dt, heads(s.hq, s.tq, s.dv))}
+		in := []backend.Input{q, k, v, input(3, s.dt, heads(s.hq, s.tq, s.dv)), input(4, dtype.F32, lse), input(5, s.dt, heads(s.hq, s.tq, s.dv))}
 		g := build(ir.AttentionGrad, in, typeOf(s.dt, q.Layout.Shape...), typeOf(s.dt, k.Layout.Shape...), typeOf(s.dt, v.Layout.Shape...))
 		list = append(list, trial{name: "attention_grad " + s.String(), group: g, below: 2, limits: limits})
 	}

@@ -39,9 +39,10 @@ type rowText struct {
 	after    []bool
 	rows     int
 	vectors  bool
-	threads  int // of a row
-	perGroup int // rows of a threadgroup
-	held     int // elements, or vectors of four, that a thread holds; 0 if it reads them again
+	threads  int  // of a row
+	perGroup int  // rows of a threadgroup
+	held     int  // elements, or vectors of four, that a thread holds; 0 if it reads them again
+	early    need // inputs of the epilogue of which it holds as many
 	passes   int
 	met      int    // folds of the row whose threads have met
 	computed []bool // instructions of the current pass
@@ -91,7 +92,7 @@ func (r *rowText) badTarget() func(uint32, int64, bool) error {
 }
 
 func newRow(g *backend.Group) *rowText {
-	r := &rowText{group: g, before: make([]bool, len(g.Insts)), after: make([]bool, len(g.Insts))}
+	r := &rowText{group: g, before: make([]bool, len(g.Insts)), after: make([]bool, len(g.Insts)), early: make(need, len(g.Inputs))}
 	for i := range g.Insts {
 		switch in := &g.Insts[i]; {
 		case in.Op.Family() != ir.FamilyRow:
@@ -259,6 +260,7 @@ func (r *rowText) pass(last bool, body func()) {
 		r.loads(true, false)
 		r.perElement(func() { r.arguments(true, false) })
 		r.line("}")
+		r.loadEarly()
 		first = false
 	}
 	if r.held > 0 {
@@ -290,6 +292,36 @@ func (r *rowText) pass(last bool, body func()) {
 	r.line("}")
 }
 
+// mostEarly is how many numbers a thread may hold that loads some early: they are in registers, of which each
+// of 1,024 threads has 64.
+const mostEarly = 48
+
+// loadEarly loads what the epilogue reads of each row: no compiler moves a load in front of a barrier, or of
+// a store, and each of the last pass would be waited for alone. On an H200 four threadgroups of 256 threads
+// share a processor if none has more registers than 1,024 could.
+func (r *rowText) loadEarly() {
+	var list []int
+	for i, needed := range r.needs(false, true) {
+		p := &r.space.places[i]
+		if needed && p.strides[0] == 1 && slices.ContainsFunc(p.strides[1:], func(s int) bool { return s != 0 }) {
+			list = append(list, i)
+		}
+	}
+	if len(list) == 0 || !r.vectors || r.walkers > 0 || (len(r.full)+len(list))*4*r.held > mostEarly {
+		return
+	}
+	r.lean = true
+	for _, i := range list {
+		r.early[i] = true
+		r.line("%s %s[%d][4];", register(r.g.Inputs[i].DType), r.inputName(i), r.held)
+	}
+	r.openHeld(false)
+	for _, i := range list {
+		r.line("load4(a.%[1]s + (%[2]s), %[1]s[e]);", r.inputName(i), r.at(r.inputName(i), &r.space.places[i]))
+	}
+	r.line("}")
+}
+
 // openHeld opens a loop over the elements, or vectors, that the thread holds; here says whether the row has
 // that one.
 func (r *rowText) openHeld(here bool) {
@@ -303,7 +335,16 @@ func (r *rowText) openHeld(here bool) {
 // loads loads the inputs that a pass needs.
 func (r *rowText) loads(operands, last bool) {
 	r.computed = make([]bool, len(r.g.Insts))
-	r.loadAll(r.needs(operands, last), r.vectors)
+	needed := r.needs(operands, last)
+	for i, early := range r.early {
+		needed[i] = needed[i] && !early
+	}
+	r.loadAll(needed, r.vectors)
+	for i, early := range r.early {
+		if early {
+			r.names[i], r.vector[i] = r.inputName(i)+"[e]", true
+		}
+	}
 }
 
 // perElement writes down what is done for each element of a vector.

@@ -67,18 +67,24 @@ func logSoftmaxGrad(r *rowText) {
 	r.pass(true, func() { r.result("e1 - op_exp(e0) * sum") })
 }
 
-// rootMeanSquare finds scale = 1/√(mean(x²) + eps).
-func rootMeanSquare(r *rowText) {
+// rootMeanSquare finds scale = 1/√(mean(x²) + eps). On its way, along does what it does for each element.
+func rootMeanSquare(r *rowText, along func()) {
 	r.fold("squares", "sum")
-	r.pass(false, func() { r.line("squares.take(e0 * e0);") })
+	r.pass(false, func() {
+		r.line("squares.take(e0 * e0);")
+		along()
+	})
 	r.folded("power", "squares")
 	r.line("const float scale = op_rsqrt(power / float(a.n0) + a.number);")
 }
 
-// moments finds the row's mean, and scale = 1/√(variance + eps).
-func moments(r *rowText) {
+// moments finds the row's mean, and scale = 1/√(variance + eps), with along as in rootMeanSquare.
+func moments(r *rowText, along func()) {
 	r.fold("total", "sum")
-	r.pass(false, func() { r.line("total.take(e0);") })
+	r.pass(false, func() {
+		r.line("total.take(e0);")
+		along()
+	})
 	r.folded("sum", "total")
 	r.line("const float mean = sum / float(a.n0);")
 	r.fold("squares", "sum")
@@ -88,12 +94,12 @@ func moments(r *rowText) {
 }
 
 func rmsNorm(r *rowText) {
-	rootMeanSquare(r)
+	rootMeanSquare(r, func() {})
 	r.pass(true, func() { r.result("e0 * scale * e1") })
 }
 
 func layerNorm(r *rowText) {
-	moments(r)
+	moments(r, func() {})
 	r.pass(true, func() { r.result("(e0 - mean) * scale * e1 + e2") })
 }
 
@@ -108,32 +114,43 @@ func (r *rowText) normalise(hat string) (after string) {
 	return "e0"
 }
 
+// weigh says how a norm's gradient writes that of the normalised element from the next pass on: a thread that
+// holds its elements then holds this instead of dy, and needs no weights any more. Sums of all rows want dy.
+func (r *rowText) weigh() (after string) {
+	if r.held == 0 || r.walkers > 0 {
+		return "(e2 * e1)"
+	}
+	r.line("v2[%s] = e2 * e1;", r.slot())
+	r.shared = nil
+	return "e2"
+}
+
 func rmsNormGrad(r *rowText) {
-	rootMeanSquare(r)
+	var hat, gradient string
+	rootMeanSquare(r, func() { gradient = r.weigh() })
 	r.keep("0.0f")
 	r.fold("products", "sum")
-	var hat string
 	r.pass(false, func() {
 		hat = r.normalise("e0 * scale")
-		r.line("products.take(e2 * e1 * hat);")
+		r.line("products.take(%s * hat);", gradient)
 	})
 	r.folded("product", "products")
 	r.line("const float dot = product / float(a.n0);")
 	r.pass(true, func() {
 		r.addUp(hat)
-		r.result("scale * fma(-%s, dot, e2 * e1)", hat)
+		r.result("scale * fma(-%s, dot, %s)", hat, gradient)
 	})
 }
 
 func layerNormGrad(r *rowText) {
-	moments(r)
+	var hat, gradient string
+	moments(r, func() { gradient = r.weigh() })
 	r.keep("mean")
 	r.fold("gradients", "sum")
 	r.fold("products", "sum")
-	var hat string
 	r.pass(false, func() {
 		hat = r.normalise("(e0 - mean) * scale")
-		r.line("const float gradient = e2 * e1;")
+		r.line("const float gradient = %s;", gradient)
 		r.line("gradients.take(gradient);")
 		r.line("products.take(gradient * hat);")
 	})
@@ -143,7 +160,7 @@ func layerNormGrad(r *rowText) {
 	r.line("const float g2 = product / float(a.n0);")
 	r.pass(true, func() {
 		r.addUp(hat)
-		r.result("scale * fma(-%s, g2, e2 * e1 - g1)", hat)
+		r.result("scale * fma(-%s, g2, %s - g1)", hat, gradient)
 	})
 }
 

@@ -25,6 +25,7 @@ type text struct {
 	values  numbering // of those of instructions' values
 	memory  string    // the parameter that is threadgroup memory, if one is
 	bytes   int       // of it
+	lean    bool      // threads get as few registers as the most of a threadgroup would
 }
 
 // A numbering numbers things from 0 on, in the order in which a text asks for them. So texts that differ in
@@ -176,7 +177,7 @@ func (t *text) finish(kind, comment, parameters string, groups, threads [3]int) 
 	args := t.args // the text may go on in a dispatch of several
 	args.Size = (args.Size + 7) / 8 * 8
 	most := mapThreads
-	if size(threads) > most {
+	if t.lean || size(threads) > most {
 		most = mostThreads
 	}
 	s := fmt.Sprintf("struct NAME_args {\n%s};\n\n[[max_total_threads_per_threadgroup(%d)]] kernel void NAME(constant NAME_args* args [[buffer(0)]]%s) {\n\tconstant NAME_args& a = *args;\n%s}\n",

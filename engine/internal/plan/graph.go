@@ -37,6 +37,7 @@ type value struct {
 	args  []int
 	chain chain // of a view
 	order []int // the strides of a value that is stored with its axes in another order; nil for C order
+	dense bool  // something reads it that knows C order alone
 	index int   // leaf: which; scalar: which of graph.scalars; result: which of the tuple
 	lora  bool  // comes from a LoRA op
 	apart bool  // a product or a reduction that joins no other: a piece would have to wait for all, see linearLoss
@@ -340,7 +341,7 @@ func (g *graph) view(arg int, s step) int {
 // does. The last axis stays the last, so that rows are still written in one piece.
 func (g *graph) permuted(base int, c chain) bool {
 	x := &g.values[base]
-	if !g.fuse || g.hints.Permuted == nil || x.kind != heavy && x.kind != result || x.order != nil || c[0].op != ir.Permute {
+	if !g.fuse || g.hints.Permuted == nil || x.kind != heavy && x.kind != result || x.order != nil || x.dense || c[0].op != ir.Permute {
 		return false
 	}
 	op := x.op
@@ -408,6 +409,7 @@ func (g *graph) dense(v, aligned int) int {
 		return v
 	}
 	if l, ok := c.apply(g.layout(base)); ok && slices.Equal(l.Stride, ir.Contiguous(l.Shape).Stride) && l.Offset*g.values[v].dtype.Size()%aligned == 0 {
+		g.values[base].dense = true
 		return v
 	}
 	return g.copy(v)

@@ -23,7 +23,7 @@ func attentionCases(op ir.Op) []Case {
 		cap                      float64
 	}
 	var list []Case
-	for _, g := range []geometry{
+	for n, g := range []geometry{
 		{1, 1, 1, 1, 1, 1, 1, 0, "", 0, 0},
 		{2, 3, 3, 5, 7, 8, 8, 0, "", 0, 0},
 		{2, 4, 2, 9, 9, 16, 16, ir.Causal, "", 0, 0},
@@ -63,11 +63,16 @@ func attentionCases(op ir.Op) []Case {
 			attr := ir.Sight{Window: g.window, Cap: g.cap}.Attr(0.3)
 			attr.Flags = g.flags
 			values := b.Picks(b.New(ir.Attention, attr, src...))
-			if op == ir.Attention {
-				return values
+			read := values[:1]
+			if op == ir.AttentionGrad {
+				back := []*ir.Node{q, k, v, values[0], values[1], b.Normal(dt, values[0].Shape...)}
+				values = b.Picks(b.New(op, attr, append(back, src[3:]...)...))
+				read = append(read, values...)
 			}
-			back := []*ir.Node{q, k, v, values[0], values[1], b.Normal(dt, values[0].Shape...)}
-			return b.Picks(b.New(op, attr, append(back, src[3:]...)...))
+			if n%3 > 0 {
+				values = append(values, b.rows(read)...)
+			}
+			return values
 		}})
 	}
 	return list
@@ -83,7 +88,7 @@ func pagedCases() []Case {
 		cap                                  float64
 	}
 	var list []Case
-	for _, g := range []geometry{
+	for n, g := range []geometry{
 		{1, 1, 1, 1, 4, 4, 4, 2, 8, []int{0}, 0, 0, 0},
 		{1, 4, 2, 1, 16, 16, 64, 8, 1024, []int{299}, 0, 0, 0}, // a token in a long room
 		{1, 4, 2, 1, 16, 16, 64, 8, 1024, []int{40}, 0, 0, 0},  // the same kernel: what is left of the first run
@@ -144,8 +149,23 @@ func pagedCases() []Case {
 				src = append(src, ks, vs)
 			}
 			attr := ir.Sight{Window: g.window, Cap: g.cap}.Attr(0.3, g.page)
-			return b.Picks(b.New(ir.PagedAttention, attr, src...))
+			values := b.Picks(b.New(ir.PagedAttention, attr, src...))
+			if n%3 > 0 {
+				values = append(values, b.rows(values[:1])...)
+			}
+			return values
 		}})
+	}
+	return list
+}
+
+// rows are values with axes of batches, heads and tokens as a layer reads them: the heads of a token beside
+// each other. Devices may store them so.
+func (b *B) rows(values []*ir.Node) (list []*ir.Node) {
+	for _, v := range values {
+		s := v.Shape
+		turned := b.New(ir.Permute, ir.Attr{Axes: []int{0, 2, 1, 3}}, v)
+		list = append(list, b.New(ir.Reshape, ir.Attr{Shape: []int{s[0] * s[2], s[1] * s[3]}}, turned))
 	}
 	return list
 }

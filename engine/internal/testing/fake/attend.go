@@ -30,30 +30,8 @@ func Attend(a *gpu.Attention, memory [kernel.AttentionOperands][]byte) {
 	}
 }
 
-// strides are how an operand's rows lie.
-func (t *attend) strides(operand int) [3]int {
-	dense := func(heads, rows, width int) [3]int { return [3]int{heads * rows * width, rows * width, width} }
-	switch operand {
-	case kernel.AttentionQ:
-		return t.QAt
-	case kernel.AttentionK:
-		return t.KAt
-	case kernel.AttentionV:
-		return t.VAt
-	case kernel.AttentionO:
-		return t.OAt
-	case kernel.AttentionDO:
-		return t.DOAt
-	case kernel.AttentionDQ:
-		return dense(t.Heads, t.Queries, t.Width)
-	case kernel.AttentionDK:
-		return dense(t.KeyHeads, t.Keys, t.Width)
-	}
-	return dense(t.KeyHeads, t.Keys, t.Depth)
-}
-
 func (t *attend) at(operand, b, h, row int) []byte {
-	s := t.strides(operand)
+	s := t.At[operand]
 	return t.memory[operand][(b*s[0]+h*s[1]+row*s[2])*t.DType.Size():]
 }
 

@@ -55,7 +55,9 @@ func (d *device) Attention(a gpu.Attention) (_ gpu.Computation, err error) {
 var cudnnTypes = map[dtype.Type]int{dtype.F16: dataF16, dtype.BF16: dataBF16}
 
 // lies is the form of an operand: by rows, or turned, with its last two axes exchanged.
-func (t *attending) lies(heads, rows, width int, at [3]int, turned bool) form {
+func (t *attending) lies(operand int, turned bool) form {
+	heads, rows, width := t.attention.Shape(operand)
+	at := t.attention.At[operand]
 	f := form{[4]int{t.attention.Batches, heads, rows, width}, [4]int{at[0], at[1], at[2], 1}, cudnnTypes[t.attention.DType]}
 	if turned {
 		f.dims[2], f.dims[3] = f.dims[3], f.dims[2]
@@ -78,9 +80,9 @@ func (t *attending) sums() form { return t.dense(t.attention.Heads, t.attention.
 // forward is softmax(scale·q·kᵀ)·v.
 func (t *attending) forward() {
 	a, scores, sums := &t.attention, t.scores(), t.sums()
-	q := t.memory(t.lies(a.Heads, a.Queries, a.Width, a.QAt, false))
-	k := t.memory(t.lies(a.KeyHeads, a.Keys, a.Width, a.KAt, true))
-	v := t.memory(t.lies(a.KeyHeads, a.Keys, a.Depth, a.VAt, false))
+	q := t.memory(t.lies(kernel.AttentionQ, false))
+	k := t.memory(t.lies(kernel.AttentionK, true))
+	v := t.memory(t.lies(kernel.AttentionV, false))
 	t.scale = t.number(dataF32)
 	x := t.matMul(q, k, scores)
 	x = t.masked(t.pointwise(pwMul, dataF32, scores, x, t.scale))
@@ -95,7 +97,7 @@ func (t *attending) forward() {
 	p := scores
 	p.dtype = cudnnTypes[a.DType] // the operand of a product
 	weights := t.pointwise(pwDiv, dataF32, p, e, sum)
-	o := t.matMulTo(weights, v, t.memory(t.lies(a.Heads, a.Queries, a.Depth, a.OAt, false)))
+	o := t.matMulTo(weights, v, t.memory(t.lies(kernel.AttentionO, false)))
 	t.operands[kernel.AttentionQ], t.operands[kernel.AttentionK], t.operands[kernel.AttentionV], t.operands[kernel.AttentionO] = q, k, v, o
 }
 
@@ -131,12 +133,11 @@ func (t *attending) masked(x tensor) tensor {
 // a dq of f32 beside it, it would add its parts as they come, and no two runs need give the same bits.
 func (t *attending) backward() {
 	a, scores, sums := &t.attention, t.scores(), t.sums()
-	cell := cudnnTypes[a.DType]
-	q := t.memory(t.lies(a.Heads, a.Queries, a.Width, a.QAt, false))
-	k := t.memory(t.lies(a.KeyHeads, a.Keys, a.Width, a.KAt, true))
-	v := t.memory(t.lies(a.KeyHeads, a.Keys, a.Depth, a.VAt, true))
-	o := t.memory(t.lies(a.Heads, a.Queries, a.Depth, a.OAt, false))
-	do := t.memory(t.lies(a.Heads, a.Queries, a.Depth, a.DOAt, false))
+	q := t.memory(t.lies(kernel.AttentionQ, false))
+	k := t.memory(t.lies(kernel.AttentionK, true))
+	v := t.memory(t.lies(kernel.AttentionV, true))
+	o := t.memory(t.lies(kernel.AttentionO, false))
+	do := t.memory(t.lies(kernel.AttentionDO, false))
 	lse := t.memory(sums)
 	t.scale, t.one = t.number(dataF32), t.number(dataF32)
 
@@ -146,31 +147,31 @@ func (t *attending) backward() {
 	x = t.pointwise(pwMul, dataF32, scores, t.matMul(q, k, scores), t.scale)
 	x = t.masked(t.pointwise(pwSub, dataF32, scores, x, lse))
 	p := t.pointwise(pwExp, dataF32, scores, x)
-	dv := t.byKeys(p, do, a.Depth)
+	dv := t.byKeys(p, do, kernel.AttentionDV)
 
 	x = t.matMul(do, v, scores)
 	x = t.pointwise(pwSub, dataF32, scores, x, t.dot)
 	x = t.pointwise(pwMul, dataF32, scores, x, p)
 	slopes := t.pointwise(pwMul, dataF32, scores, x, t.scale)
-	dk := t.byKeys(slopes, q, a.Width)
-	keys := t.seen(t.lies(a.KeyHeads, a.Keys, a.Width, a.KAt, false), k)
-	dq := t.matMulTo(slopes, keys, t.memory(t.dense(a.Heads, a.Queries, a.Width, cell)))
+	dk := t.byKeys(slopes, q, kernel.AttentionDK)
+	dq := t.matMulTo(slopes, t.seen(t.lies(kernel.AttentionK, false), k), t.memory(t.lies(kernel.AttentionDQ, false)))
 	t.operands = [kernel.AttentionOperands]tensor{kernel.AttentionQ: q, kernel.AttentionK: k, kernel.AttentionV: v, kernel.AttentionO: o,
 		kernel.AttentionLSE: lse, kernel.AttentionDO: do, kernel.AttentionDQ: dq, kernel.AttentionDK: dk, kernel.AttentionDV: dv}
 }
 
-// byKeys is the product of turned scores and an operand, added up over the heads that share keys.
-func (t *attending) byKeys(scores, times tensor, width int) tensor {
+// byKeys is a result: the product of turned scores and an operand, added up over the heads that share keys.
+func (t *attending) byKeys(scores, times tensor, result int) tensor {
 	a := &t.attention
 	cell := cudnnTypes[a.DType]
 	f := t.dense(a.Heads, a.Queries, a.Keys, cell)
 	f.dims[2], f.dims[3] = f.dims[3], f.dims[2]
 	f.strides[2], f.strides[3] = f.strides[3], f.strides[2]
 	turned := t.seen(f, scores)
-	to := t.memory(t.dense(a.KeyHeads, a.Keys, width, cell))
+	to := t.memory(t.lies(result, false))
 	if a.Heads == a.KeyHeads {
 		return t.matMulTo(turned, times, to)
 	}
+	_, _, width := a.Shape(result)
 	return t.reduceTo(reduceAdd, to, t.matMul(turned, times, t.dense(a.Heads, a.Keys, width, cell)))
 }
 

@@ -41,10 +41,10 @@ func newStubWithDnn(t testing.TB) *stub {
 func attentionOf(heads, queries, keys int, change func(a *gpu.Attention)) gpu.Attention {
 	const width, depth = 8, 16
 	a := gpu.Attention{DType: dtype.F16, Batches: 2, Heads: heads, KeyHeads: max(1, heads/2), Queries: queries, Keys: keys, Width: width, Depth: depth, Scale: 0.4}
-	dense := func(heads, rows, width int) [3]int { return [3]int{heads * rows * width, rows * width, width} }
-	a.QAt, a.KAt, a.VAt = dense(heads, queries, width), dense(a.KeyHeads, keys, width), dense(a.KeyHeads, keys, depth)
-	a.OAt = dense(heads, queries, depth)
-	a.DOAt = a.OAt
+	for i := range a.At {
+		heads, rows, width := a.Shape(i)
+		a.At[i] = [3]int{heads * rows * width, rows * width, width}
+	}
 	change(&a)
 	return a
 }
@@ -54,6 +54,12 @@ func sampleAttentions() map[string]gpu.Attention {
 	same := func(*gpu.Attention) {}
 	causal := func(a *gpu.Attention) { a.Causal = true }
 	gradient := func(a *gpu.Attention) { a.Gradient, a.Stats = true, true }
+	beside := func(a *gpu.Attention, operands ...int) {
+		for _, i := range operands {
+			heads, rows, width := a.Shape(i)
+			a.At[i] = [3]int{rows * heads * width, width, heads * width}
+		}
+	}
 	return map[string]gpu.Attention{
 		"plain":                          attentionOf(2, 5, 7, same),
 		"with a logsumexp":               attentionOf(2, 5, 7, func(a *gpu.Attention) { a.Stats = true }),
@@ -63,7 +69,11 @@ func sampleAttentions() map[string]gpu.Attention {
 		"a window at the end, gradient":  attentionOf(2, 4, 7, func(a *gpu.Attention) { gradient(a); causal(a); a.Window = 2 }),
 		"queries at the end of the keys": attentionOf(2, 3, 7, causal),
 		"heads beside each other": attentionOf(2, 5, 7, func(a *gpu.Attention) {
-			a.QAt, a.OAt = [3]int{5 * 2 * 8, 8, 2 * 8}, [3]int{5 * 2 * 16, 16, 2 * 16}
+			beside(a, kernel.AttentionQ, kernel.AttentionO)
+		}),
+		"gradients of heads beside each other": attentionOf(4, 5, 5, func(a *gpu.Attention) {
+			gradient(a)
+			beside(a, kernel.AttentionO, kernel.AttentionDQ, kernel.AttentionDK, kernel.AttentionDV)
 		}),
 		"gradient":                  attentionOf(1, 5, 7, gradient),
 		"gradient of grouped heads": attentionOf(4, 5, 5, func(a *gpu.Attention) { gradient(a); causal(a) }),
