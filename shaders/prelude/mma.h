@@ -109,6 +109,16 @@ template <class T> MSL_INLINE void multiply(sum_fragment& sum, const left_fragme
 	multiply_half_block(T(), sum.part + 4, l.part, r.part + 2);
 }
 
+// load_narrow loads 32 of the inner axis of 8 columns of a right tile, and multiply_narrow adds two left blocks, one beside
+// the other, times those: to the first or the other 8 columns of a sum.
+template <int wide, class T, class P> MSL_INLINE void load_narrow(right_fragment<T>& r, P tile, int deep, int column) {
+	msl::load_matrices<true>(r.part, tile + woven<T, wide>(deep + int(msl::lane()), column));
+}
+template <class T> MSL_INLINE void multiply_narrow(sum_fragment& sum, int half, const left_fragment<T>& first, const left_fragment<T>& other, const right_fragment<T>& r) {
+	multiply_half_block(T(), sum.part + 4 * half, first.part, r.part);
+	multiply_half_block(T(), sum.part + 4 * half, other.part, r.part + 2);
+}
+
 // multiply_tf32 rounds the operands to TF32, 11 bits.
 MSL_INLINE void multiply_tf32(sum_fragment& sum, const left_fragment<float>& l, const right_fragment<float>& r) {
 	uint a[8], b[8];

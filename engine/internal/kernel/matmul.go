@@ -87,11 +87,16 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 // productsBeside makes dispatches of products that do not need one another: a first round, and one that adds
 // parts up.
 func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits) []Dispatch {
+	var pieces, ends []*piece
+	pairs, list := pairUp(g, list, limits)
+	for _, t := range pairs {
+		part, sums := t.pieces(k)
+		pieces, ends = append(pieces, part), append(ends, sums...)
+	}
 	tiles := 0
 	for _, p := range list {
 		tiles += p.groups()
 	}
-	var pieces, ends []*piece
 	for _, p := range list {
 		if p.few == nil {
 			p.parts = p.partsFor(tiles, limits)

@@ -49,17 +49,21 @@ func (c *clustering) prune() {
 
 // A productKey is equal for products that may share a launch.
 type productKey struct {
-	base  int // of the left-hand side; -1 for small products
+	base  int // of the left-hand side, or of either side of thin products; -1 for small ones
 	chain string
 	level int
+	thin  bool
 }
 
+// mostThin is the number of rows, or of columns, up to which memory limits a product.
+const mostThin = 32
+
 // mergeProducts lets products of one left-hand side stand in one launch: q, k and v; gate and up; the h = x·A
-// of their adapters. Products that are too small to fill a device, as the gradients of adapters are, need not
-// share an operand. Only products of one level are merged: those of the next may need all of this one.
-// Products whose results are combined by elementwise work, silu(gate)·up, stay apart: then that work is the
-// epilogue of the second, and reads one result from memory instead of two. A device may hint that it is
-// faster otherwise.
+// of their adapters. Thin ones may share any operand: a device can read it once for both. Products that are
+// too small to fill a device, as the gradients of adapters are, need not share one. Only products of one
+// level are merged: those of the next may need all of this one. Products whose results are combined by
+// elementwise work, silu(gate)·up, stay apart: then that work is the epilogue of the second, and reads one
+// result from memory instead of two. A device may hint that it is faster otherwise.
 func (c *clustering) mergeProducts() {
 	open := map[productKey][]*cluster{}
 	place := func(k *cluster, key productKey) { // products of one level do not need one another
@@ -73,14 +77,22 @@ func (c *clustering) mergeProducts() {
 		open[key] = append(list, k)
 	}
 	for _, v := range c.list {
-		if x := &c.values[v]; x.kind == heavy && x.op == ir.MatMul && !x.apart {
+		if x := &c.values[v]; c.isProduct(v) && !x.apart {
 			b, ch := c.base(x.args[0])
-			place(c.owner[v], productKey{b, ch.key(), c.level[v]})
+			place(c.owner[v], productKey{b, ch.key(), c.level[v], false})
 		}
 	}
 	for _, k := range slices.Clone(c.all) {
 		if k.kind == backend.MatMul && !k.dead && c.small(k) {
-			place(k, productKey{-1, "", c.level[k.heavy[0]]})
+			place(k, productKey{-1, "", c.level[k.heavy[0]], false})
+		}
+	}
+	for _, v := range c.list {
+		if x := &c.values[v]; c.isProduct(v) && !x.apart && len(x.shape) == 2 && min(x.shape[0], x.shape[1]) <= mostThin {
+			for _, a := range x.args {
+				b, ch := c.base(a)
+				place(c.owner[v], productKey{b, ch.key(), c.level[v], true})
+			}
 		}
 	}
 	c.prune()

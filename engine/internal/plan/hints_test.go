@@ -98,6 +98,12 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 	unrelated := func(t *testing.T, d *backend.Device) []*ir.Node {
 		return []*ir.Node{product(t, d, leafOf(t, d, dtype.F32, 16, 8), 4), product(t, d, leafOf(t, d, dtype.F32, 16, 8), 4)}
 	}
+	thin := func(n int) func(*testing.T, *backend.Device) []*ir.Node { // x is a left operand, and a right one
+		return func(t *testing.T, d *backend.Device) []*ir.Node {
+			x := leafOf(t, d, dtype.F32, 40, 64)
+			return []*ir.Node{product(t, d, x, n), node(t, ir.MatMul, ir.Attr{}, leafOf(t, d, dtype.F32, n, 40), x)}
+		}
+	}
 	chain := func(t *testing.T, d *backend.Device) []*ir.Node {
 		return []*ir.Node{product(t, d, product(t, d, leafOf(t, d, dtype.F32, 4, 8), 16), 8)}
 	}
@@ -150,6 +156,8 @@ func TestHintsMakeOtherPlans(t *testing.T) {
 	}{
 		{"small products", unrelated, backend.Hints{}, 1},
 		{"small products, each for itself", unrelated, backend.Hints{SmallFlops: -1}, 2},
+		{"thin products of one matrix", thin(16), backend.Hints{SmallFlops: -1}, 1},
+		{"products of one matrix", thin(36), backend.Hints{SmallFlops: -1}, 2},
 		{"products of few rows", chain, backend.Hints{}, 1},
 		{"products of few rows, one after the other", chain, backend.Hints{Few: upTo(2)}, 2},
 		{"gate and up", gated, backend.Hints{SmallFlops: -1}, 2},
