@@ -158,17 +158,22 @@ func findPowers(r *rowText, keep bool, function string, take func()) {
 		r.line("const float base = own.base();")
 	}
 	r.checkTarget()
-	r.pass(false, func() {
+	r.findHit()
+	r.passOfVectors(false, func(each func(func())) {
 		if r.held == 0 {
-			r.line("own.raise(e0);")
+			r.line("float high = own.top;")
+			each(func() { r.line("high = greatest(high, e0);") })
+			r.line("own.raise(high);")
 			r.line("const float base = own.base();")
 		}
-		take()
-		r.line("const float power = %s(e0 - base);", function)
-		r.line("own.sum += power;")
-		if keep && r.held > 0 {
-			r.line("v0[%s] = power;", r.slot())
-		}
+		each(func() {
+			take()
+			r.line("const float power = %s(e0 - base);", function)
+			r.line("own.sum += power;")
+			if keep && r.held > 0 {
+				r.line("v0[%s] = power;", r.slot())
+			}
+		})
 	})
 	if r.threads == simdWidth {
 		r.line("const powers all = simd_powers(own);")
@@ -194,21 +199,29 @@ func (r *rowText) checkTarget() {
 	r.line("const %[1]s hot = counts ? %[1]s(target) : -1;", r.index)
 }
 
+// findHit declares hit, the target's element: where a thread holds its elements, it will be found among them.
+// Only the thread that has it may read it later, as the gradient may lie in the memory of the logits.
+func (r *rowText) findHit() {
+	r.line("float hit = 0.0f;")
+	if r.held > 0 {
+		return
+	}
+	r.line("if (counts) {")
+	r.line("const %s i0 = hot;", r.index)
+	r.computed = make([]bool, len(r.g.Insts))
+	r.loadAll(r.needs(true, false), false)
+	r.arguments(true, false)
+	r.line("hit = e0;")
+	r.line("}")
+}
+
 // reportTarget reports a target that is no class.
 func (r *rowText) reportTarget() { r.line("if (wrong) report(a.fault, a.stop, uint(row), target);") }
-
-// column is the place of an element in its row.
-func (r *rowText) column() string {
-	if r.vectors {
-		return "i0 + k"
-	}
-	return "i0"
-}
 
 // crossEntropy stores the loss and the logsumexp of each row, and their gradient, if the launch has that,
 // too. Without it exact exponentials, of which no one is seen, would take longer than the memory. The thread
 // that has the target's element stores the loss: the gradient may lie in the memory of the logits, so no
-// thread reads elements of another one.
+// thread reads elements of another one later.
 func crossEntropy(r *rowText) {
 	r.loadTarget()
 	smooth, joined := r.op.Attr.Float != 0, r.gradient != nil
@@ -217,12 +230,13 @@ func crossEntropy(r *rowText) {
 		function = "op_exp"
 		r.perRowValue("dloss", r.gradient.Args[3])
 	}
-	r.line("float hit = 0.0f;")
 	if smooth {
 		r.fold("logits", "sum")
 	}
 	findPowers(r, joined, function, func() {
-		r.line("hit = %s == hot ? e0 : hit;", r.column())
+		if r.held > 0 {
+			r.line("hit = i0 + %s == hot ? e0 : hit;", r.beside())
+		}
 		if smooth {
 			r.line("logits.take(e0);")
 		}
@@ -282,10 +296,28 @@ func crossEntropyGrad(r *rowText) {
 
 // storeGradient is the last pass of a cross entropy's gradient; probability is that of the element.
 func (r *rowText) storeGradient(probability string) {
-	r.pass(true, func() {
-		r.line("const float p = %s - a.number / float(a.n0) - (%s == hot ? 1.0f - a.number : 0.0f);", probability, r.column())
-		r.result("counts ? dloss * p : wrong ? NAN : 0.0f")
+	width := r.width()
+	r.passOfVectors(true, func(each func(func())) {
+		r.line("float p[%d];", width)
+		each(func() {
+			r.line("p[%s] = %s;", r.beside(), probability)
+			if r.op.Attr.Float != 0 {
+				r.line("p[%s] -= a.number / float(a.n0);", r.beside())
+			}
+		})
+		r.line("if (hot >= i0 && hot < i0 + %d) {", width)
+		r.line("UNROLL for (int k = 0; k < %d; k++) p[k] -= i0 + k == hot ? 1.0f - a.number : 0.0f;", width)
+		r.line("}")
+		each(func() { r.result("counts ? dloss * p[%s] : wrong ? NAN : 0.0f", r.beside()) })
 	})
+}
+
+// beside is the place of an element in its vector.
+func (r *rowText) beside() string {
+	if r.vectors {
+		return "k"
+	}
+	return "0"
 }
 
 // perRowValue loads an argument that has one number for each row.
