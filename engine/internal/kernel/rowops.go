@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -219,15 +220,14 @@ func (r *rowText) findHit() {
 func (r *rowText) reportTarget() { r.line("if (wrong) report(a.fault, a.stop, uint(row), target);") }
 
 // crossEntropy stores the loss and the logsumexp of each row, and their gradient, if the launch has that,
-// too. Without it exact exponentials, of which no one is seen, would take longer than the memory. The thread
-// that has the target's element stores the loss: the gradient may lie in the memory of the logits, so no
-// thread reads elements of another one later.
+// too. The thread that has the target's element stores the loss: the gradient may lie in the memory of the
+// logits, so no thread reads elements of another one later.
 func crossEntropy(r *rowText) {
 	r.loadTarget()
 	smooth, joined := r.op.Attr.Float != 0, r.gradient != nil
 	function := "quick_exp"
 	if joined {
-		function = "op_exp"
+		function = exponential(r.gradient)
 		r.perRowValue("dloss", r.gradient.Args[3])
 	}
 	if smooth {
@@ -252,9 +252,18 @@ func crossEntropy(r *rowText) {
 			r.line("const float share = base == lse ? 1.0f : op_exp(base - lse);")
 			r.storeGradient("e0 * share")
 		} else {
-			r.storeGradient("op_exp(e0 - lse)")
+			r.storeGradient(exponential(r.gradient) + "(e0 - lse)")
 		}
 	}
+}
+
+// exponential is the function that computes a gradient's powers. Exact ones take longer than the memory does,
+// and neither a sum nor a number of 16 bits shows them.
+func exponential(gradient *backend.Inst) string {
+	if gradient.DType == dtype.F32 {
+		return "op_exp"
+	}
+	return "quick_exp"
 }
 
 // storeLoss stores a row's loss and logsumexp.
@@ -288,7 +297,7 @@ func crossEntropyGrad(r *rowText) {
 	r.perRowValue("lse", r.op.Args[2])
 	r.perRowValue("dloss", r.op.Args[3])
 	r.checkTarget()
-	r.storeGradient("op_exp(e0 - lse)")
+	r.storeGradient(exponential(r.op) + "(e0 - lse)")
 	r.line("if (inside && at.x == 0) {")
 	r.reportTarget()
 	r.line("}")
