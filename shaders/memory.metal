@@ -35,16 +35,31 @@ template <typename T, typename R> inline void load2(device const T* from, thread
 	x[1] = R(loaded(T(v.y)));
 }
 
-// load8 is load4 of eight elements of 16 bits.
-template <typename T, typename R> inline void load8(device const T* from, thread R (&x)[8]) {
-	const uint4 v = *(device const uint4*)from;
-	const uint halves[4] = {v.x, v.y, v.z, v.w};
+// low_half and high_half are the elements of 16 bits that a word has.
+template <typename T> inline float low_half(uint word) { return float(as_type<vec<T, 2>>(word).x); }
+template <typename T> inline float high_half(uint word) { return float(as_type<vec<T, 2>>(word).y); }
+template <> inline float low_half<bfloat>(uint word) { return as_type<float>(word << 16); }
+template <> inline float high_half<bfloat>(uint word) { return as_type<float>(word & 0xffff0000u); }
+
+// unpack takes the elements of 16 bytes: eight of 16 bits, or four of 32.
+template <typename T, typename R> inline void unpack(uint4 v, thread R (&x)[8]) {
+	const uint words[4] = {v.x, v.y, v.z, v.w};
 	for (int k = 0; k < 4; k++) {
-		const vec<T, 2> two = as_type<vec<T, 2>>(halves[k]);
-		x[2 * k] = R(loaded(T(two.x)));
-		x[2 * k + 1] = R(loaded(T(two.y)));
+		x[2 * k] = low_half<T>(words[k]);
+		x[2 * k + 1] = high_half<T>(words[k]);
 	}
 }
+template <typename T, typename R> inline void unpack(uint4 v, thread R (&x)[4]) {
+	const uint words[4] = {v.x, v.y, v.z, v.w};
+	for (int k = 0; k < 4; k++) x[k] = R(loaded(as_type<T>(words[k])));
+}
+
+// load8 is load4 of eight elements of 16 bits.
+template <typename T, typename R> inline void load8(device const T* from, thread R (&x)[8]) { unpack<T>(*(device const uint4*)from, x); }
+
+// turn_place is where what a thread reads in a turn lies: the first turns stay in places of their own, and those behind them
+// take turns in a ring (a power of two).
+inline uint turn_place(uint turn, uint stay, uint ring) { return min(turn, stay + ((turn - stay) & (ring - 1))); }
 
 template <typename T, typename R> inline void store4(device T* to, thread const R (&x)[4]) {
 	vec<T, 4> v;

@@ -264,6 +264,7 @@ func trials() []trial {
 			all = append(all, t)
 		}
 	}
+	all = append(all, keptTrials()...)
 	for _, n := range []int{3000, 40000} { // a threadgroup that has the device to itself folds the whole, or the parts
 		all = append(all, trial{name: fmt.Sprintf("sum of %d", n), limits: Limits{Threads: mostThreads, SIMDWidth: simdWidth},
 			group: oneOp(backend.Reduce, ir.Sum, ir.Attr{Axes: []int{0}}, []ir.Type{typeOf(dtype.F32, n)}, typeOf(dtype.F32, 1))})
@@ -438,6 +439,20 @@ const mostWatched = 96
 
 // compare runs the kernel's dispatches and compares the outputs.
 func (tr *trial) compare(d *check.Device, k *Kernel, m check.Mode, seed uint32, data, want [][]byte) error {
+	got, err := tr.run(d, k, m, seed, data)
+	if got == nil {
+		return err
+	}
+	for i, o := range tr.group.Outputs {
+		if err := close(o.DType, got[i], want[o.Buf], tr.special, tr.rounded); err != nil {
+			return fmt.Errorf("output %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// run runs the kernel's dispatches and returns the outputs; none where the mode cannot run them.
+func (tr *trial) run(d *check.Device, k *Kernel, m check.Mode, seed uint32, data [][]byte) (outputs [][]byte, err error) {
 	var at Addresses
 	var free []check.Pointer
 	defer func() {
@@ -455,7 +470,6 @@ func (tr *trial) compare(d *check.Device, k *Kernel, m check.Mode, seed uint32, 
 	}
 	record, stop := make([]byte, FaultSize), []byte{1, 0, 0, 0}
 	ClearFault(record)
-	var err error
 	for _, b := range data {
 		p, e := put(b)
 		at.Buffers, err = append(at.Buffers, p), errors.Join(err, e)
@@ -468,39 +482,37 @@ func (tr *trial) compare(d *check.Device, k *Kernel, m check.Mode, seed uint32, 
 		*x.to, err = p, errors.Join(err, e)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, x := range k.Dispatches {
 		if n := x.Threads[0] * x.Threads[1] * x.Threads[2]; m == check.Thread && n > mostWatched {
 			if tr.limits.Threads > mostWatched || tr.group.Kind == backend.MatMul { // tiles of products have their own sizes
-				return nil
+				return nil, nil
 			}
-			return fmt.Errorf("%s: got %d threads in a group, want at most %d", x.Function, n, tr.limits.Threads)
+			return nil, fmt.Errorf("%s: got %d threads in a group, want at most %d", x.Function, n, tr.limits.Threads)
 		}
 		args := make([]byte, x.Args.Size)
 		x.Args.Fill(args, &at, []ir.Scalar{{F: 0.75}})
 		p, err := put(args)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		l := check.Launch{Kernel: x.Function, Groups: x.Groups, Threads: x.Threads, Seed: seed, Buffers: map[int]check.Pointer{0: check.Pointer(p)}}
 		if x.Threadgroup > 0 {
 			l.Threadgroup = map[int]int{0: x.Threadgroup}
 		}
 		if err := d.Run(context.Background(), l); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for i, o := range tr.group.Outputs {
+	for _, o := range tr.group.Outputs {
 		got := make([]byte, len(data[o.Buf]))
 		if err := d.Read(got, check.Pointer(at.Buffers[o.Buf])); err != nil {
-			return err
+			return nil, err
 		}
-		if err := close(o.DType, got, want[o.Buf], tr.special, tr.rounded); err != nil {
-			return fmt.Errorf("output %d: %w", i, err)
-		}
+		outputs = append(outputs, got)
 	}
-	return nil
+	return outputs, nil
 }
 
 // close compares results with those of float64: integers are equal; floats differ by little beside the

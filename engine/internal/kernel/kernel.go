@@ -12,10 +12,10 @@
 //
 // Texts call the building blocks of package shaders: op_exp, load4.
 //
-// Reading order: kernel.go, layout.go, text.go, values.go, expr.go, map.go; reduce.go, row.go and rowops.go;
-// for products matmul.go with tiled.go (many rows) or few.go, and what joins and parts them, beside.go,
-// phases.go, gated.go, parts.go, twins.go, split.go and library.go; attention.go; single.go and the files
-// that it names.
+// Reading order: kernel.go, layout.go, text.go, values.go, expr.go, map.go; reduce.go, row.go, kept.go and
+// rowops.go; for products matmul.go with tiled.go and short.go (many rows) or few.go, and what joins and parts
+// them, beside.go, phases.go, gated.go, parts.go, twins.go, split.go and library.go; attention.go; single.go
+// and the files that it names.
 package kernel
 
 import (
@@ -174,6 +174,7 @@ type Limits struct {
 	Threads    int // most threads of a group
 	SIMDWidth  int // threads that shuffle with each other; texts are written for 32
 	Processors int // that run threadgroups side by side; 0 if unknown
+	Memory     int // bytes of threadgroup memory of a group; 0 if unknown
 	Room       int // bytes of workspace that the columns of a convolution may take; 0 if there is no limit
 	Family     Family
 	Warpgroups bool     // four simdgroups multiply together (wgmma), and may have 227 KB of threadgroup memory

@@ -69,13 +69,18 @@ const residentThreads = 2048
 // halves says whether all that a thread takes several elements of has 16 bits. Four of these are 8 bytes, of
 // which threads have too few under way for the memory of a large GPU.
 func (w *walker) halves() bool {
-	half := func(dt dtype.Type) bool { return dt == dtype.F16 || dt == dtype.BF16 }
+	whole := func(p *place, dt dtype.Type) bool { return p.strides[0] != 0 && dt != dtype.F16 && dt != dtype.BF16 }
 	for i, in := range w.g.Inputs {
-		if !isNumber(in) && w.space.places[i].strides[0] != 0 && !half(in.DType) {
+		if whole(&w.space.places[i], in.DType) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(w.g.Outputs, func(o backend.Output) bool { return !half(o.DType) })
+	for i, o := range w.g.Outputs {
+		if whole(&w.space.places[len(w.g.Inputs)+i], o.DType) {
+			return false
+		}
+	}
+	return true
 }
 
 // walking is a piece whose text walks over a grid.

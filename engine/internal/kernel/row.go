@@ -16,8 +16,9 @@ import (
 // has 256 threads with four loads of four elements, all under way before the first is used. Of a cross
 // entropy, whose threads meet once, each has 32: on an H200 16,384 rows of 4,096 take 77 µs and not 87, with
 // their gradient 152 and not 164. A threadgroup of short rows has eight of them. Rows that are longer than
-// 1,024 threads hold, 32,768 elements, are read again in each pass. Threads meet by shuffles and, beyond a
-// simdgroup, four times a pass in threadgroup memory, 8 bytes a simdgroup.
+// 1,024 threads hold, 32,768 elements, are read again in each pass, but for what kept.go keeps of them.
+// Threads meet by shuffles and, beyond a simdgroup, four times a pass in threadgroup memory, 8 bytes a
+// simdgroup.
 //
 // Bytes and operations: softmax of f32 reads and writes 8 bytes an element for some 30 operations, 20 of them
 // the exponential; a norm needs 5 to 10. An M-series GPU does some 35 operations in the time of a byte, so
@@ -49,6 +50,10 @@ type rowText struct {
 	weights  bool   // sums over all rows are wanted, too
 	walkers  int    // rows that are worked on side by side, if each thread adds its columns up; else 0
 	shape    []int
+
+	kept []int // inputs that go through threadgroup memory, see kept.go
+	stay int   // turns of theirs that stay there
+	ring int   // places for the others: a power of two
 }
 
 // renderRow writes a Row group down: a simdgroup or a threadgroup works on a row, or on one row after the
@@ -192,6 +197,7 @@ func (r *rowText) share(limits Limits) {
 	r.held = ceilPower((n + each - 1) / each)
 	if r.held*each/r.threads > mostHeld {
 		r.held = 0
+		r.reserve(limits)
 	}
 	if r.weights {
 		r.walk(limits)
@@ -208,6 +214,9 @@ func (r *rowText) declare() {
 	}
 	r.declareColumns()
 	r.declareLengths()
+	if r.kept != nil {
+		r.constant("stay", r.stay)
+	}
 	r.constant("rows", r.rows)
 	r.float("number", r.op.Attr.Float)
 	if r.classes() {
@@ -232,6 +241,10 @@ func (r *rowText) begin() {
 	r.line("const bool inside = mine < a.rows;")
 	r.line("const %s row = min(mine, a.rows - 1);", r.index)
 	r.coordinates("row", "left", r.space.axesFrom(1))
+	if r.kept != nil {
+		r.line("queued_copies copies;")
+		r.copyFirst()
+	}
 	if r.held > 0 {
 		for _, i := range r.full {
 			r.line("float v%d[%d];", i, r.held*r.width())
@@ -241,18 +254,24 @@ func (r *rowText) begin() {
 
 func (r *rowText) width() int {
 	if r.vectors {
-		return 4
+		return r.each
 	}
 	return 1
 }
 
 // pass goes through the thread's elements of the row. In body, e0, e1, … are the op's arguments at the
 // element; in the last pass the epilogue's inputs are loaded, too.
+func (r *rowText) pass(last bool, body func()) {
+	r.passOfVectors(last, func(each func(func())) { each(body) })
+}
+
+// passOfVectors is pass for work on a thread's vectors, one after the other: each goes through the elements
+// of one.
 //
 // Where a thread holds its elements, loads stand in front of what depends on where the row ends, and the
 // first pass loads all of them before it computes: so all loads of a thread are under way at once. One beyond
 // the row loads the row's last.
-func (r *rowText) pass(last bool, body func()) {
+func (r *rowText) passOfVectors(last bool, work func(each func(body func()))) {
 	first := r.passes == 0
 	r.passes++
 	if first && r.held > 0 && !last {
@@ -263,9 +282,12 @@ func (r *rowText) pass(last bool, body func()) {
 		r.loadEarly()
 		first = false
 	}
-	if r.held > 0 {
+	switch {
+	case r.held > 0:
 		r.openHeld(true)
-	} else {
+	case r.kept != nil:
+		r.openKept(last)
+	default:
 		r.line("for (%[1]s i0 = %[1]s(at.x) * %[2]d; i0 < a.n0; i0 += %[3]d) {", r.index, r.width(), r.threads*r.width())
 	}
 	r.loads(first || r.held == 0, last)
@@ -275,13 +297,15 @@ func (r *rowText) pass(last bool, body func()) {
 	if last && r.vectors {
 		for i, o := range r.g.Outputs {
 			if r.inRow(i) {
-				r.line("%s y%d[4];", register(o.DType), i)
+				r.line("%s y%d[%d];", register(o.DType), i, r.each)
 			}
 		}
 	}
-	r.perElement(func() {
-		r.arguments(first, last)
-		body()
+	work(func(body func()) {
+		r.perElement(func() {
+			r.arguments(first, last)
+			body()
+		})
 	})
 	if last {
 		r.storeVectors()
@@ -334,26 +358,33 @@ func (r *rowText) openHeld(here bool) {
 
 // loads loads the inputs that a pass needs.
 func (r *rowText) loads(operands, last bool) {
-	r.computed = make([]bool, len(r.g.Insts))
 	needed := r.needs(operands, last)
+	plain := slices.Clone(needed)
 	for i, early := range r.early {
-		needed[i] = needed[i] && !early
+		plain[i] = plain[i] && !early
 	}
-	r.loadAll(needed, r.vectors)
+	for _, i := range r.kept {
+		plain[i] = false
+	}
+	r.loadAll(plain, r.vectors)
 	for i, early := range r.early {
 		if early {
 			r.names[i], r.vector[i] = r.inputName(i)+"[e]", true
 		}
 	}
+	if r.kept != nil {
+		r.loadKept(needed, last)
+	}
 }
 
 // perElement writes down what is done for each element of a vector.
 func (r *rowText) perElement(body func()) {
-	if !r.vectors {
-		body()
-		return
+	r.computed = make([]bool, len(r.g.Insts))
+	if r.vectors {
+		r.line("UNROLL for (int k = 0; k < %d; k++) {", r.each)
+	} else {
+		r.line("{")
 	}
-	r.line("UNROLL for (int k = 0; k < 4; k++) {")
 	body()
 	r.line("}")
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
@@ -175,17 +176,22 @@ func findPowers(r *rowText, keep bool, function string, take func()) {
 		r.line("const float base = own.base();")
 	}
 	r.checkTarget()
-	r.pass(false, func() {
+	r.findHit()
+	r.passOfVectors(false, func(each func(func())) {
 		if r.held == 0 {
-			r.line("own.raise(e0);")
+			r.line("float high = own.top;")
+			each(func() { r.line("high = greatest(high, e0);") })
+			r.line("own.raise(high);")
 			r.line("const float base = own.base();")
 		}
-		take()
-		r.line("const float power = %s(e0 - base);", function)
-		r.line("own.sum += power;")
-		if keep && r.held > 0 {
-			r.line("v0[%s] = power;", r.slot())
-		}
+		each(func() {
+			take()
+			r.line("const float power = %s(e0 - base);", function)
+			r.line("own.sum += power;")
+			if keep && r.held > 0 {
+				r.line("v0[%s] = power;", r.slot())
+			}
+		})
 	})
 	if r.threads == simdWidth {
 		r.line("const powers all = simd_powers(own);")
@@ -211,35 +217,43 @@ func (r *rowText) checkTarget() {
 	r.line("const %[1]s hot = counts ? %[1]s(target) : -1;", r.index)
 }
 
+// findHit declares hit, the target's element: where a thread holds its elements, it will be found among them.
+// Only the thread that has it may read it later, as the gradient may lie in the memory of the logits.
+func (r *rowText) findHit() {
+	r.line("float hit = 0.0f;")
+	if r.held > 0 {
+		return
+	}
+	r.line("if (counts) {")
+	r.line("const %s i0 = hot;", r.index)
+	r.computed = make([]bool, len(r.g.Insts))
+	r.loadAll(r.needs(true, false), false)
+	r.arguments(true, false)
+	r.line("hit = e0;")
+	r.line("}")
+}
+
 // reportTarget reports a target that is no class.
 func (r *rowText) reportTarget() { r.line("if (wrong) report(a.fault, a.stop, uint(row), target);") }
 
-// column is the place of an element in its row.
-func (r *rowText) column() string {
-	if r.vectors {
-		return "i0 + k"
-	}
-	return "i0"
-}
-
 // crossEntropy stores the loss and the logsumexp of each row, and their gradient, if the launch has that,
-// too. Without it exact exponentials, of which no one is seen, would take longer than the memory. The thread
-// that has the target's element stores the loss: the gradient may lie in the memory of the logits, so no
-// thread reads elements of another one.
+// too. The thread that has the target's element stores the loss: the gradient may lie in the memory of the
+// logits, so no thread reads elements of another one later.
 func crossEntropy(r *rowText) {
 	r.loadTarget()
 	smooth, joined := r.op.Attr.Float != 0, r.gradient != nil
 	function := "quick_exp"
 	if joined {
-		function = "op_exp"
+		function = exponential(r.gradient)
 		r.perRowValue("dloss", r.gradient.Args[3])
 	}
-	r.line("float hit = 0.0f;")
 	if smooth {
 		r.fold("logits", "sum")
 	}
 	findPowers(r, joined, function, func() {
-		r.line("hit = %s == hot ? e0 : hit;", r.column())
+		if r.held > 0 {
+			r.line("hit = i0 + %s == hot ? e0 : hit;", r.beside())
+		}
 		if smooth {
 			r.line("logits.take(e0);")
 		}
@@ -255,9 +269,18 @@ func crossEntropy(r *rowText) {
 			r.line("const float share = base == lse ? 1.0f : op_exp(base - lse);")
 			r.storeGradient("e0 * share")
 		} else {
-			r.storeGradient("op_exp(e0 - lse)")
+			r.storeGradient(exponential(r.gradient) + "(e0 - lse)")
 		}
 	}
+}
+
+// exponential is the function that computes a gradient's powers. Exact ones take longer than the memory does,
+// and neither a sum nor a number of 16 bits shows them.
+func exponential(gradient *backend.Inst) string {
+	if gradient.DType == dtype.F32 {
+		return "op_exp"
+	}
+	return "quick_exp"
 }
 
 // storeLoss stores a row's loss and logsumexp.
@@ -291,7 +314,7 @@ func crossEntropyGrad(r *rowText) {
 	r.perRowValue("lse", r.op.Args[2])
 	r.perRowValue("dloss", r.op.Args[3])
 	r.checkTarget()
-	r.storeGradient("op_exp(e0 - lse)")
+	r.storeGradient(exponential(r.op) + "(e0 - lse)")
 	r.line("if (inside && at.x == 0) {")
 	r.reportTarget()
 	r.line("}")
@@ -299,10 +322,28 @@ func crossEntropyGrad(r *rowText) {
 
 // storeGradient is the last pass of a cross entropy's gradient; probability is that of the element.
 func (r *rowText) storeGradient(probability string) {
-	r.pass(true, func() {
-		r.line("const float p = %s - a.number / float(a.n0) - (%s == hot ? 1.0f - a.number : 0.0f);", probability, r.column())
-		r.result("counts ? dloss * p : wrong ? NAN : 0.0f")
+	width := r.width()
+	r.passOfVectors(true, func(each func(func())) {
+		r.line("float p[%d];", width)
+		each(func() {
+			r.line("p[%s] = %s;", r.beside(), probability)
+			if r.op.Attr.Float != 0 {
+				r.line("p[%s] -= a.number / float(a.n0);", r.beside())
+			}
+		})
+		r.line("if (hot >= i0 && hot < i0 + %d) {", width)
+		r.line("UNROLL for (int k = 0; k < %d; k++) p[k] -= i0 + k == hot ? 1.0f - a.number : 0.0f;", width)
+		r.line("}")
+		each(func() { r.result("counts ? dloss * p[%s] : wrong ? NAN : 0.0f", r.beside()) })
 	})
+}
+
+// beside is the place of an element in its vector.
+func (r *rowText) beside() string {
+	if r.vectors {
+		return "k"
+	}
+	return "0"
 }
 
 // perRowValue loads an argument that has one number for each row.

@@ -86,7 +86,8 @@ func InfoOf(name string, d Info) backend.Info {
 
 // LimitsOf is what kernels for a driver's device keep to.
 func LimitsOf(d Info) kernel.Limits {
-	l := kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup, Processors: d.Limits.Processors, Room: RoomOf(d)}
+	l := kernel.Limits{Threads: d.Limits.Threads, SIMDWidth: d.Limits.Simdgroup, Processors: d.Limits.Processors,
+		Memory: d.Limits.ThreadgroupMemory, Room: RoomOf(d)}
 	if strings.HasPrefix(d.Family, "sm_") {
 		l.Family = kernel.NVIDIA
 		l.Warpgroups = d.Family == "sm_90" // no later one has their instructions
