@@ -13,9 +13,9 @@
 // Texts call the building blocks of package shaders: op_exp, load4.
 //
 // Reading order: kernel.go, layout.go, text.go, values.go, expr.go, map.go; reduce.go, row.go, kept.go and
-// rowops.go; for products matmul.go with tiled.go and short.go (many rows) or few.go, and what joins and parts
-// them, beside.go, phases.go, gated.go, parts.go, twins.go, split.go and library.go; attention.go; single.go
-// and the files that it names.
+// rowops.go; for products matmul.go with tiled.go and short.go (many rows) or few.go, and what joins and
+// parts them, beside.go, phases.go, gated.go, parts.go, twins.go, split.go and library.go; attention.go;
+// single.go and the files that it names.
 package kernel
 
 import (

@@ -16,8 +16,8 @@ const (
 )
 
 // partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups, or
-// four if all are thin, which have more loads under way then; unless tiles fill the device: its own, and those
-// of products beside it, so many in all.
+// four if all are thin, which have more loads under way then; unless tiles fill the device: its own, and
+// those of products beside it, so many in all.
 func (p *product) partsFor(all int, limits Limits) int {
 	tiles, deep := p.groups(), p.inner[p.longest()]
 	switch {
