@@ -24,7 +24,8 @@ const (
 	twinRows    = 128
 	twinColumns = 64
 	twinThreads = 256
-	mostStrip   = 512
+	mostStrip   = 256 // with more, a processor has no registers for two threadgroups
+	twinStages  = 4   // parts of x in threadgroup memory
 	mostRange   = 1024
 )
 
@@ -85,19 +86,17 @@ func twinsOf(g *backend.Group, y, z *product, limits Limits) *twins {
 // sums of y. Towards the end, three of four processors are busy before memory is.
 func cut(list []*twins, limits Limits) {
 	best, rows, columns := math.MaxInt, 0, 0
-	try := func(r, c int) (groups, slots int) {
-		slots = 2 * limits.Processors
+	try := func(r, c int) (groups int) {
 		for _, t := range list {
 			t.rows, t.parts = r, min(c, mostStrip*16/t.s, ceilPower(t.x.Layout.Shape[1]))/twinColumns
 			groups += t.strips() * t.ranges()
-			slots = min(slots, limits.Processors*8/t.stages())
 		}
-		return groups, max(1, slots)
+		return groups
 	}
 	for r := mostRange; r >= twinRows; r /= 2 {
 		for c := mostStrip; c >= 2*twinColumns; c /= 2 {
-			groups, slots := try(r, c)
-			if left := groups % slots; left > 0 {
+			groups := try(r, c)
+			if left := groups % (2 * max(1, limits.Processors)); left > 0 {
 				groups += max(0, limits.Processors*3/4-left)
 			}
 			if cost := groups * (r + 128) * (c + 96); cost < best {
@@ -106,15 +105,6 @@ func cut(list []*twins, limits Limits) {
 		}
 	}
 	try(rows, columns)
-}
-
-// stages is how many parts of x are in threadgroup memory: four, or eight if a processor has no registers for
-// two threadgroups.
-func (t *twins) stages() int {
-	if t.parts > 4 || t.s > 16 {
-		return 8
-	}
-	return 4
 }
 
 // strip is the number of columns of one.
@@ -150,7 +140,7 @@ func (t *twins) pieces(k *Kernel) (part *piece, ends []*piece) {
 	t.constant("rows", t.rows)
 	t.constant("strips", t.strips())
 	t.write()
-	return &piece{text: t.text, kind: "matmul_twins", of: "uint4", space: (t.r*t.strip() + t.stages()*t.stage()) / 8, size: 16,
+	return &piece{text: t.text, kind: "matmul_twins", of: "uint4", space: (t.r*t.strip() + twinStages*t.stage()) / 8, size: 16,
 		groups: t.strips() * t.ranges(), threads: twinThreads}, ends
 }
 
@@ -162,7 +152,7 @@ func (t *twins) write() {
 	t.line("threadgroup %s* const right = (threadgroup %[1]s*)space;", typ)
 	t.line("threadgroup %s* const stages = right + %d;", typ, t.r*t.strip())
 	t.line("queued_copies copies;")
-	t.line("for (int next = 0; next < %d; next++) {", t.stages()-1)
+	t.line("for (int next = 0; next < %d; next++) {", twinStages-1)
 	t.fetch("0")
 	t.line("}")
 	t.line("UNROLL for (int q = 0; q < %d; q++) {", t.r*t.strip()/twinThreads)
@@ -176,9 +166,9 @@ func (t *twins) write() {
 	t.line("UNROLL for (int j = 0; j < %d; j++) clear(y[j]);", t.r/16)
 	t.line("left_fragment<%s> h[%d];", typ, t.s/2)
 	t.line("UNROLL for (int part = 0; part < %d; part++) {", t.parts)
-	t.line("copies.finish<%d>();", t.stages()-2)
+	t.line("copies.finish<%d>();", twinStages-2)
 	t.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	t.line("const int next = part + %d;", t.stages()-1)
+	t.line("const int next = part + %d;", twinStages-1)
 	t.fetch("round")
 	t.multiply(typ)
 	t.line("}")
@@ -222,10 +212,10 @@ func (t *twins) store(name, columns, rows, part string) {
 // place is where a part lies, counted from a round's first on. It does not depend on the round if that has
 // all stages.
 func (t *twins) place(round, part string) string {
-	if t.parts%t.stages() == 0 {
+	if t.parts%twinStages == 0 {
 		round = "0"
 	}
-	return fmt.Sprintf("(%s * %d + %s) %% %d * %d", round, t.parts, part, t.stages(), t.stage())
+	return fmt.Sprintf("(%s * %d + %s) %% %d * %d", round, t.parts, part, twinStages, t.stage())
 }
 
 // fetch loads part `next`, counted from a round's first on.
