@@ -3,10 +3,10 @@
 // [Run] walks from the wanted nodes down to stored data. If a walk of that shape was seen before, its plan is
 // used again; otherwise a plan is built: the walk becomes a [graph] with constants folded and views resolved
 // (graph.go, scalar.go, view.go, rewrite.go), values are gathered into clusters (cluster.go, fuse.go,
-// products.go, inline.go), the clusters are put in order (order.go), what lies between launches gets its place
-// in one arena (memory.go), and each cluster is written down as a [backend.Group] (emit.go, name.go). That is
-// a [draft] (draft.go), which [Describe] prints and Run compiles (build.go). Running a plan (exec.go) is then
-// filling a table with leaves, numbers and fresh memory, and one Run of the loaded program.
+// products.go, inline.go), the clusters are put in order (order.go), what lies between launches gets its
+// place in one arena (memory.go), and each cluster is written down as a [backend.Group] (emit.go, name.go).
+// That is a [draft] (draft.go), which [Describe] prints and Run compiles (build.go). Running a plan (exec.go)
+// is then filling a table with leaves, numbers and fresh memory, and one Run of the loaded program.
 //
 // Planning takes time in proportion to the number of nodes, and stops with the context of the evaluation
 // (watch.go): a rule that would have to look at everything for each value looks at a bounded part of it.
