@@ -209,13 +209,7 @@ func TestProducts(t *testing.T) {
 			}
 		}
 	}
-	modes := check.Modes[:1]
-	if long.Tests() {
-		modes = check.Modes
-	}
-	for _, m := range modes {
-		t.Run(m.String(), func(t *testing.T) { checkTrials(t, tools, m, some(list)) })
-	}
+	checkInModes(t, tools, some(list))
 }
 
 // TestProductPTX: what goes to an NVIDIA GPU multiplies halves by its matrix units, from tiles that are

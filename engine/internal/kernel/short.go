@@ -48,7 +48,7 @@ func (p *product) writeShort(first int) {
 		p.line("float v[2];")
 		p.line("UNROLL for (int c = 0; c < 2; c++) {")
 		p.line("const int deep = %d + int(lane) %% 4 * 2 + e %% 2 * 8 + c;", deep)
-		p.line("v[c] = %s%s;", p.within(n, deep), p.operandElement(2*n+1))
+		p.line("v[c] = %s ? %s : 0.0f;", p.reaches(n, deep), p.operandElement(2*n+1))
 		p.line("}")
 		p.line("r[%d + e / 4].part[e %% 4] = rounded_pair<%s>(v[0], v[1]);", 2*step, as)
 		p.line("}")
@@ -60,7 +60,7 @@ func (p *product) writeShort(first int) {
 		p.line("const %s i1 = min(row + down + 16 * i + int(lane) / 4 + e %% 2 * 8, a.n1 - 1);", p.index)
 		p.line("const int deep = %d + int(lane) %% 4 * 2 + e / 2 * 8;", deep)
 		p.line("float v[2] = {};")
-		p.line("%sload2(a.%s + (%s), v);", p.guard(n, deep), p.operand(2*n), p.operandIndex(2*n))
+		p.line("if (%s) load2(a.%s + (%s), v);", p.reaches(n, deep), p.operand(2*n), p.operandIndex(2*n))
 		p.line("l[%d].part[e] = rounded_pair<%s>(v[0], v[1]);", step, as)
 		p.line("}")
 	})
@@ -97,20 +97,13 @@ func (p *product) eachStep(f func(pair, step, deep int)) {
 	}
 }
 
-// within is what makes an element 0 behind the end of a pair's inner axis, where that ends within 16 places,
-// and guard what does not load it.
-func (p *product) within(pair, deep int) string {
-	if deep+16 <= p.inner[pair] {
-		return ""
+// reaches is the condition under which a pair's inner axis goes on at deep, one of 16 places that begin at
+// from.
+func (p *product) reaches(pair, from int) string {
+	if from+16 <= p.inner[pair] {
+		return "true"
 	}
-	return fmt.Sprintf("deep >= a.k%d ? 0.0f : ", pair)
-}
-
-func (p *product) guard(pair, deep int) string {
-	if deep+16 <= p.inner[pair] {
-		return ""
-	}
-	return fmt.Sprintf("if (deep < a.k%d) ", pair)
+	return fmt.Sprintf("deep < a.k%d", pair)
 }
 
 // halves says whether all that the epilogue reads and stores by vectors has 16 bits.

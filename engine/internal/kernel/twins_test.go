@@ -10,7 +10,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/msl/check"
-	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
 // sharing is a group of y = scale·x·b and z = h·x for each shape [m n r s] of x, b and h, as the gradients of
@@ -81,11 +80,5 @@ func TestTwins(t *testing.T) {
 			t.Errorf("%s: got PTX with local memory, or without matrix units", tr.name)
 		}
 	}
-	modes := check.Modes[:1]
-	if long.Tests() {
-		modes = check.Modes
-	}
-	for _, m := range modes {
-		t.Run(m.String(), func(t *testing.T) { checkTrials(t, tools, m, list) })
-	}
+	checkInModes(t, tools, list)
 }
