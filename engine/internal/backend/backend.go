@@ -210,7 +210,7 @@ func (o *Output) Layout() ir.Layout {
 	if o.Stride == nil {
 		return ir.Contiguous(o.Shape)
 	}
-	return ir.Layout{Shape: o.Shape, Stride: o.Stride}
+	return ir.Layout{Shape: o.Shape, Stride: o.Stride, Offset: o.Offset}
 }
 
 // An Input is a buffer read through a layout, or a scalar. Several inputs may read one buffer.
@@ -221,6 +221,9 @@ type Input struct {
 	Scalar int       // index into Launch.Scalars when Buf is -1
 	// Weight says of what a product multiplies with that no launch before it in the program writes there.
 	Weight bool
+	// Room says that a launch may write to the next ir.Room columns and rows of the matrix: those of the buffer,
+	// which are the rows and columns of the layout where it is turned. What lies there means nothing to others.
+	Room bool
 }
 
 // An Inst applies an op to earlier values. A scalar or an input with Shape [] (or with length-1 axes in an
@@ -255,9 +258,10 @@ type Output struct {
 	Shape []int      // that of the instructions, or of the input that is copied
 	Final bool       // no later launch of the program reads it
 	// Stride is nil if the elements lie in C order. Else it has the stride of each axis, in elements: those
-	// of the axes in another order, of which the last one stays the last. Only a device whose Hints say
-	// Permuted gets that.
+	// of the axes in another order, of which the last one stays the last, or those of rows with room between
+	// them. Only a device whose Hints say Permuted or Room gets that.
 	Stride []int
+	Offset int // elements from the start of Buf to the first one; 0 unless it lies in another value's room
 }
 
 // OutOfMemory says that a device has no room.

@@ -41,6 +41,9 @@ type Hints struct {
 	// Permuted says of an op whether its results may be stored with their axes in another order: see
 	// Output.Stride. No op's if it is nil.
 	Permuted func(op ir.Op) bool
+	// Room says that frozen weights keep room for adapters, and what is multiplied with them for what comes
+	// out of an adapter's first product: see ir.Room and Input.Room.
+	Room bool
 	// Later says that a run may return before its work is done, so that a caller gains time by asking for the
 	// next one before it reads what this one computes.
 	Later bool

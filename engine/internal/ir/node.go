@@ -95,8 +95,14 @@ type Data struct {
 	Buf    Buffer
 	Layout *Layout
 	Freed  bool // it was given back: there is no Buf, and no Layout
+	Room   bool // of a matrix of which no element of the next Room columns and rows is anybody's
 	Run    Run  // what writes it; nil if that is done
 }
+
+// Room is how many columns behind the last one of a matrix, and rows behind its last, are free for a launch
+// to write to, where [Data] says that there is room: a frozen weight keeps it for the adapters beside it, so
+// that both are one operand of a library's product, and neither is copied.
+const Room = 64
 
 // A Run is an evaluation that may still be under way when its values have their places in memory.
 type Run interface {

@@ -203,7 +203,7 @@ func (w *walker) add(n *Node, data *Data) {
 	switch {
 	case data != nil:
 		g.Leaves, g.Holders = append(g.Leaves, data), append(g.Holders, n)
-		w.hash.leaf(n.DType, data.Layout)
+		w.hash.leaf(n.DType, data)
 	case n.Op == Const && n.Attr.Flags&Fixed == 0:
 		g.Consts, g.Numbers = append(g.Consts, n.Attr.Value), append(g.Numbers, n)
 		w.hash.word(uint64(Const)<<8 | uint64(n.DType) | uint64(n.Class())<<16)
@@ -294,9 +294,13 @@ func (h *hash) text(s string) {
 	}
 }
 
-// leaf adds a value of that type that lies so.
-func (h *hash) leaf(dt dtype.Type, l *Layout) {
+// leaf adds a value of that type.
+func (h *hash) leaf(dt dtype.Type, d *Data) {
+	l := d.Layout
 	first := uint64(Leaf)<<8 | uint64(dt) | uint64(len(l.Shape))<<16
+	if d.Room {
+		first |= 1 << 62
+	}
 	if l.plain() {
 		h.word(first)
 		h.words(l.Shape)

@@ -107,9 +107,14 @@ func groupKey(g *backend.Group) string {
 		b = appendInts(b, in.Layout.Shape)
 		b = appendInts(b, in.Layout.Stride)
 		b = appendInts(b, []int{in.Layout.Offset, in.Buf, in.Scalar})
+		var flags byte
 		if in.Weight {
-			b = append(b, 1)
+			flags = 1
 		}
+		if in.Room {
+			flags |= 2
+		}
+		b = append(b, flags)
 	}
 	for _, in := range g.Insts {
 		b = append(b, byte(in.Op), byte(in.DType), byte(in.Attr.DType))
@@ -133,7 +138,7 @@ func groupKey(g *backend.Group) string {
 		b = append(b, byte(o.DType))
 		b = appendInts(b, o.Shape)
 		b = appendInts(b, o.Stride)
-		b = appendInts(b, []int{o.Value.Index, o.Value.Result, o.Buf})
+		b = appendInts(b, []int{o.Value.Index, o.Value.Result, o.Buf, o.Offset})
 		if o.Final {
 			b = append(b, 1)
 		}
