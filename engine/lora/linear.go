@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/internal/scope"
 	"github.com/mcs-notebook/mcs/engine/nn"
 	"github.com/mcs-notebook/mcs/engine/quant"
@@ -89,6 +90,7 @@ func Wrap(base nn.Layer, c Config) *Linear {
 	l := &Linear{Base: base}
 	l.Parts = []*Part{newPart(l, c, tensor.NewRNG(c.Seed))}
 	nn.Freeze(base)
+	l.makeRoom()
 	return l
 }
 
@@ -117,6 +119,13 @@ func newPart(l *Linear, c Config, rng *tensor.RNG) *Part {
 		p.Magnitude = p.lengths(w).Eval().Named("lora_magnitude_vector").Param()
 	}
 	return p
+}
+
+// makeRoom lets the layer's weight have the part's B beside it, so that both are one operand of a product.
+func (l *Linear) makeRoom() {
+	if b, ok := l.Base.(*nn.Linear); ok {
+		access.MakeRoom(b.Weight)
+	}
 }
 
 // name is that of the part's adapter.

@@ -187,6 +187,7 @@ func inject(m nn.Module, c Config, layers []targeted, wholes []*whole, fill func
 			l, _ := adapt(s.Layer())
 			if i < ofLayers {
 				ad.add(s, newPart(l, s.config, rng))
+				l.makeRoom()
 			} else {
 				ad.add(s, tokenPart(l, c.Tokens))
 			}

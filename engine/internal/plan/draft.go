@@ -73,6 +73,7 @@ func (c *clustering) schedule() *ordering {
 	}
 	if c.fuse {
 		o.findOverlays()
+		o.findRooms()
 	}
 	return o
 }

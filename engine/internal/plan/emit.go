@@ -50,9 +50,12 @@ func (c *clustering) emit(k *cluster, exports []int) *emitter {
 		values[i] = e.value(v, chain(nil).then(c.values[v].shape, reshape(shapes[i])), shapes[i])
 	}
 	for i, v := range exports {
-		e.group.Outputs = append(e.group.Outputs, backend.Output{
-			Value: values[i], Buf: e.buffer(v), DType: c.values[v].dtype, Shape: shapes[i], Stride: c.values[v].order,
-		})
+		o := backend.Output{Value: values[i], Buf: e.buffer(v), DType: c.values[v].dtype, Shape: shapes[i]}
+		if c.values[v].order != nil {
+			l, ok := chain{reshape(shapes[i])}.apply(c.layout(v))
+			o.Stride, o.Offset, e.failed = l.Stride, l.Offset, e.failed || !ok
+		}
+		e.group.Outputs = append(e.group.Outputs, o)
 	}
 	return e
 }
@@ -125,7 +128,9 @@ func (e *emitter) heavy(h int) int {
 func (e *emitter) operand(x *value, i, a int) backend.Ref {
 	r := e.argument(x, i, a)
 	if in, ok := r.Input(); ok && e.useOf[in] >= 0 && (x.op == ir.MatMul && i%2 == 1 || x.op == ir.Dequantize) {
-		e.group.Inputs[in].Weight = e.values[e.uses[e.useOf[in]].base].kind == leaf
+		b, input := e.uses[e.useOf[in]].base, &e.group.Inputs[in]
+		input.Weight = e.values[b].kind == leaf
+		input.Room = input.Weight && e.roomy[e.values[b].index] && ir.Size(input.Layout.Shape) == e.values[b].size() && len(input.Layout.Shape) == 2
 	}
 	return r
 }
@@ -233,8 +238,11 @@ func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
 	return e.input(at, backend.Input{DType: e.values[b].dtype, Layout: l, Buf: e.buffer(b)}, len(e.uses)-1)
 }
 
-// buffer returns where base b stands in Launch.Bufs.
+// buffer returns where the memory in which base b lies stands in Launch.Bufs.
 func (e *emitter) buffer(b int) int {
+	if l, ok := e.lodgings[b]; ok {
+		b = l.home
+	}
 	if i := e.at[b]; i < len(e.bufs) && e.bufs[i] == b {
 		return i
 	}

@@ -175,7 +175,7 @@ func (in *inputs) hold(i int) error {
 	switch {
 	case now == nil:
 		return fmt.Errorf("got %v, which was freed, want its value: evaluate what reads a tensor before it is freed", in.name(i))
-	case now != d && (now.Layout.Offset != d.Layout.Offset || !slices.Equal(now.Layout.Stride, d.Layout.Stride)):
+	case now != d && (now.Layout.Offset != d.Layout.Offset || now.Room != d.Room || !slices.Equal(now.Layout.Stride, d.Layout.Stride)):
 		now.Buf.(*backend.Block).Release()
 		if in.graph == nil && d.Buf.(*backend.Block).Retain() { // what was captured has no walk to make again
 			return nil

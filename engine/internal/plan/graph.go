@@ -36,7 +36,8 @@ type value struct {
 	outs  []ir.Type // of a tuple
 	args  []int
 	chain chain // of a view
-	order []int // the strides of a value that is stored with its axes in another order; nil for C order
+	order []int // the strides of a value that is stored with its axes in another order, or with room; nil for C order
+	room  int   // how long the rows are that ir.Room elements follow each, see findRooms; 0 if there is no room
 	dense bool  // something reads it that knows C order alone
 	index int   // leaf: which; scalar: which of graph.scalars; result: which of the tuple
 	lora  bool  // comes from a LoRA op
@@ -47,8 +48,14 @@ type value struct {
 
 func (v *value) size() int { return ir.Size(v.shape) }
 
-// bytes is how much memory it takes without gaps.
-func (v *value) bytes() int { return v.size() * v.dtype.Size() }
+// bytes is how much memory it takes, with its room and without other gaps.
+func (v *value) bytes() int {
+	n := v.size()
+	if v.room > 0 {
+		n += n / v.room * ir.Room
+	}
+	return n * v.dtype.Size()
+}
 
 // A graph is what a plan is made of: the walk's nodes with constants folded, views resolved and composite ops
 // lowered. Every view lies directly on a value that is no view, and its chain can be applied to that value's
@@ -60,6 +67,7 @@ type graph struct {
 	scalars []expr
 	places  map[expr]int // of scalars
 	leaves  []ir.Layout
+	roomy   []bool // which of them have room
 	outs    []int
 	same    map[string]int // common subexpressions
 	now     []int32        // what new values come from
@@ -67,6 +75,8 @@ type graph struct {
 	parts   map[int][]int  // the values of a tuple that was lowered: see linearLoss
 	pieces  map[int][]int  // what a value of such a tuple is put together of
 	views   map[int][]int  // of each value; nil unless values may be stored permuted
+	// lodgings are the values that lie in another one's room.
+	lodgings map[int]lodging
 }
 
 // settings are what a plan depends on beside its walk.
@@ -77,9 +87,9 @@ type settings struct {
 
 // buildGraph translates what a walk found.
 func buildGraph(watch *watch, w *ir.Graph, s settings) *graph {
-	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}, parts: map[int][]int{}, pieces: map[int][]int{}}
+	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}, parts: map[int][]int{}, pieces: map[int][]int{}, lodgings: map[int]lodging{}}
 	for _, d := range w.Leaves {
-		g.leaves = append(g.leaves, *d.Layout)
+		g.leaves, g.roomy = append(g.leaves, *d.Layout), append(g.roomy, d.Room)
 	}
 	ids := make([]int, len(w.Nodes))
 	leaves, numbers := w.Holders, w.Numbers // those that are to come
@@ -301,7 +311,7 @@ func (g *graph) layout(v int) ir.Layout {
 	case x.kind == leaf:
 		return g.leaves[x.index]
 	case x.order != nil:
-		return ir.Layout{Shape: x.shape, Stride: x.order}
+		return ir.Layout{Shape: x.shape, Stride: x.order, Offset: g.lodgings[v].at}
 	}
 	return ir.Contiguous(x.shape)
 }

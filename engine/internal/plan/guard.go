@@ -237,7 +237,9 @@ func (p *plan) diagnose(ctx context.Context, s *state, in *inputs, i int, bad *f
 		if input.Buf < 0 || !input.DType.Float() {
 			continue
 		}
-		over := slices.ContainsFunc(group.Outputs, func(o backend.Output) bool { return p.memoryOf(s, i, o.Buf) == p.memoryOf(s, i, input.Buf) })
+		over := slices.ContainsFunc(group.Outputs, func(o backend.Output) bool {
+			return o.Offset == input.Layout.Offset && p.memoryOf(s, i, o.Buf) == p.memoryOf(s, i, input.Buf)
+		})
 		if over {
 			reads = append(reads, fmt.Sprintf("%v%v, which was overwritten", input.DType, input.Layout.Shape))
 		} else if f, err := p.lookAt(ctx, p.memoryOf(s, i, input.Buf), ir.Type{DType: input.DType, Shape: input.Layout.Shape}, input.Layout); err == nil {

@@ -79,7 +79,7 @@ func InfoOf(name string, d Info) backend.Info {
 	}
 	i.Hints = backend.Hints{
 		Later: true, Apart: !d.Unified, Alike: true, Stored: kernel.MostCompared, Few: LimitsOf(d).Few, Absorbing: true, SmallFlops: 1 << 30, Together: levelsTogether,
-		Logits: max(leastLogits, d.Memory/128), Compilers: 8, Permuted: func(op ir.Op) bool { return op == ir.Rope || op.Family() == ir.FamilyAttention },
+		Logits: max(leastLogits, d.Memory/128), Compilers: 8, Room: LimitsOf(d).Family == kernel.NVIDIA, Permuted: func(op ir.Op) bool { return op == ir.Rope || op.Family() == ir.FamilyAttention },
 	}
 	return i
 }

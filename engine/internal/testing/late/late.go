@@ -145,7 +145,7 @@ func (b *Backend) Info() backend.Info {
 	return backend.Info{
 		Name: "late", Detail: "the reference, later", Threads: 1,
 		DTypes: slices.DeleteFunc(dtype.All(), func(dt dtype.Type) bool { return dt == dtype.F64 && !b.wide }),
-		Hints:  backend.Hints{Permuted: func(ir.Op) bool { return true }, Later: true, Alike: true, Stored: 64, Compilers: 4},
+		Hints:  backend.Hints{Permuted: func(ir.Op) bool { return true }, Room: true, Later: true, Alike: true, Stored: 64, Compilers: 4},
 	}
 }
 
