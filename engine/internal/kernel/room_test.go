@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -158,6 +159,82 @@ func TestRoomsChecked(t *testing.T) {
 			}
 		}
 	}
+}
+
+// pitched is a group whose matrices of several rows have room behind each of them, but weights of a norm.
+func pitched(g *backend.Group) *backend.Group {
+	own := *g
+	own.Inputs, own.Outputs = slices.Clone(g.Inputs), slices.Clone(g.Outputs)
+	for i := range own.Inputs {
+		if l := &own.Inputs[i].Layout; len(l.Shape) == 2 && l.IsContiguous() && l.Stride[1] == 1 {
+			l.Stride = []int{l.Shape[1] + ir.Room, 1}
+		}
+	}
+	for i := range own.Outputs {
+		if o := &own.Outputs[i]; len(o.Shape) == 2 {
+			o.Stride = []int{o.Shape[1] + ir.Room, 1}
+		}
+	}
+	return &own
+}
+
+// TestPitched: rows with room behind them are read and written as those without, by the same texts; a map,
+// which then has two axes, by as many vectors. What a product, or twins, find of x may lie in x's room.
+func TestPitched(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	limits := Limits{Threads: 1024, SIMDWidth: simdWidth, Family: NVIDIA, Warpgroups: true, Processors: 2, Memory: 227 << 10}
+	typ, bf16 := typeOf, dtype.BF16
+	attr := ir.Attr{Float: 1e-5}
+	twins := pitched(sharing(bf16, [4]int{1160, 136, 8, 8}))
+	list := []trial{
+		{name: "map", group: pitched(oneOp(backend.Map, ir.Silu, ir.Attr{}, []ir.Type{typ(bf16, 40, 1024)}, typ(bf16, 40, 1024)))},
+		{name: "norm", group: pitched(oneOp(backend.Row, ir.RMSNorm, attr, []ir.Type{typ(bf16, 5, 1024), typ(bf16, 1024)}, typ(bf16, 5, 1024)))},
+		{name: "long rows", group: pitched(oneOp(backend.Row, ir.Softmax, attr, []ir.Type{typ(bf16, 3, 40000)}, typ(bf16, 3, 40000)))},
+		{name: "norm's gradient", group: pitched(oneOp(backend.Row, ir.RMSNormGrad, attr, []ir.Type{typ(bf16, 21, 1200), typ(bf16, 1200), typ(bf16, 21, 1200)}, typ(bf16, 21, 1200), typ(dtype.F32, 1200)))},
+		{name: "product", group: pitched(productTrial{m: 136, k: 64, n: 264, a: bf16, b: bf16, epilogue: true}.group())},
+		{name: "product of warpgroups", group: pitched(productTrial{m: 520, k: 136, n: 264, a: bf16, b: bf16}.group())},
+		{name: "product of matrices down", group: pitched(productTrial{m: 72, k: 48, n: 136, a: bf16, b: bf16, down: [2]bool{true, true}}.group())},
+		{name: "x·A in parts", group: pitched(productTrial{m: 300, k: 1040, n: 16, a: bf16, b: bf16}.group())},
+		{name: "few rows", group: pitched(productTrial{m: 5, k: 136, n: 72, a: bf16, b: bf16}.group())},
+		{name: "twins", group: twins},
+	}
+	for i, tr := range list {
+		list[i].limits = limits
+		got, err := Render(tr.group, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := *tr.group
+		plain.Inputs, plain.Outputs = slices.Clone(plain.Inputs), slices.Clone(plain.Outputs)
+		for i := range plain.Inputs {
+			if l := &plain.Inputs[i].Layout; len(l.Shape) == 2 && l.Stride[1] == 1 && l.Stride[0] > 1 {
+				*l = ir.Contiguous(l.Shape)
+			}
+		}
+		for i := range plain.Outputs {
+			plain.Outputs[i].Stride = nil
+		}
+		want, err := Render(&plain, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, d := range got.Dispatches {
+			text := want.Dispatches[n].Text
+			if tr.group.Kind == backend.Map && !strings.Contains(d.Text, "store8") || tr.group.Kind != backend.Map && d.Text != text {
+				t.Errorf("%s: got\n%s, want\n%s", tr.name, d.Text, text)
+			}
+		}
+	}
+	for _, i := range []int{7, 9} { // the first result goes to x's room
+		g := list[i].group
+		x := g.Inputs[0].Layout
+		g.Outputs[len(g.Outputs)-1].Buf = g.Outputs[0].Buf
+		g.Outputs[0].Buf, g.Outputs[0].Offset, g.Outputs[0].Stride = g.Inputs[0].Buf, x.Shape[1]+8, x.Stride
+	}
+	checkInModes(t, tools, list)
 }
 
 // multiplied computes a library's product in the device's memory.
