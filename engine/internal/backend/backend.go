@@ -207,10 +207,12 @@ func (k Kind) String() string { return kindNames[k] }
 
 // Layout is where the output's elements lie.
 func (o *Output) Layout() ir.Layout {
-	if o.Stride == nil {
-		return ir.Contiguous(o.Shape)
+	l := ir.Contiguous(o.Shape)
+	if o.Stride != nil {
+		l.Stride = o.Stride
 	}
-	return ir.Layout{Shape: o.Shape, Stride: o.Stride, Offset: o.Offset}
+	l.Offset = o.Offset
+	return l
 }
 
 // An Input is a buffer read through a layout, or a scalar. Several inputs may read one buffer.

@@ -208,7 +208,7 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 	wanted := 0
 	for _, o := range g.Outputs {
 		n := results[o.Value.Result]
-		c.Operands[n] = field(o.Buf, 0)
+		c.Operands[n] = field(o.Buf, o.Offset*o.DType.Size())
 		a.Stats = a.Stats || n == AttentionLSE
 		wanted |= 1 << o.Value.Result
 		if !a.lay(n, o.Layout(), o.DType) {

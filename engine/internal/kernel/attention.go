@@ -208,7 +208,7 @@ func (a *attentionText) readsAs(name string, v backend.Ref, axes string) {
 
 // writes declares a result, with a stride for each axis of its rows.
 func (t *text) writes(name string, o backend.Output) {
-	t.pointer("", name, o.DType, o.Buf, 0)
+	t.pointer("", name, o.DType, o.Buf, o.Offset)
 	t.strides(name, o.Layout().Stride)
 }
 

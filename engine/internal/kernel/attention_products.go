@@ -184,7 +184,7 @@ func (s *scoring) findSides() {
 		in := inputOf(s.g, s.in.Args[1+n])
 		s.sides[n] = sideOf(in.Layout, placeOf(in), width)
 		if o, ok := s.results[1+n]; ok && s.gradient {
-			s.sides[2+n] = sideOf(o.Layout(), field(o.Buf, 0), width)
+			s.sides[2+n] = sideOf(o.Layout(), field(o.Buf, o.Offset*o.DType.Size()), width)
 		}
 	}
 }

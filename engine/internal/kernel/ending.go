@@ -99,7 +99,12 @@ func (s *split) added(v backend.Ref, dt dtype.Type, e *ending) bool {
 func (s *split) stores(i int) (operand, bool) {
 	r, p := &s.results[i], &s.space.places[len(s.g.Inputs)+len(s.inst.Args)+i]
 	m, ok := matrixOf(r.dtype, s.space.lens[1], s.space.lens[0], p.strides[1], p.strides[0], s.batch(p))
-	return operand{m, field(r.buf, r.at)}, ok && !m.Transposed
+	return operand{m, r.from(p)}, ok && !m.Transposed
+}
+
+// outputOf stores a value of a group that is made here as a result.
+func (s *split) outputOf(r *result, v backend.Ref) backend.Output {
+	return backend.Output{Value: v, Buf: s.lend(field(r.buf, r.at)), DType: r.dtype, Shape: s.inst.Shape, Stride: r.lies.Stride, Offset: r.lies.Offset}
 }
 
 // raw is the ending of calls that store the sums, and leave the epilogue to a dispatch: where the product
@@ -216,11 +221,7 @@ func (s *split) epilogue(e ending) bool {
 		if i == e.result {
 			continue
 		}
-		o := backend.Output{Value: refs[r.value], Buf: r.buf, DType: r.dtype, Shape: s.inst.Shape, Stride: r.lies.Stride}
-		if r.buf == workspace {
-			o.Buf = s.lend(field(workspace, r.at))
-		}
-		g.Outputs = append(g.Outputs, o)
+		g.Outputs = append(g.Outputs, s.outputOf(&r, refs[r.value]))
 	}
 	if len(g.Outputs) == 0 {
 		return true

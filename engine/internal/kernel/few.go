@@ -143,7 +143,7 @@ func (p *product) side(n, axis, count int) bool {
 	if i, input := v.Input(); input && isNumber(p.g.Inputs[i]) || weight(p.g, v) != nil || p.isInside(n) {
 		return false
 	}
-	place, inner, length := &p.space.places[len(p.g.Inputs)+n], p.strideA[n/2], p.inner[n/2]
+	place, inner, length := p.operandPlace(n), p.strideA[n/2], p.inner[n/2]
 	if n%2 == 1 {
 		inner = p.strideB[n/2]
 	}
@@ -384,7 +384,7 @@ func (p *product) left(n, depth, batch int) {
 	if left := p.operand(2 * n); p.fours(2*n, innerAxis) {
 		p.line("UNROLL for (int q = 0; q < %d; q += 4) {", depth)
 		p.line("%s v[4];", register(p.inst.DType))
-		p.line("load4(a.%s + (%s + min(%s, a.k%d - 4)), v);", left, p.at(left, &p.space.places[len(p.g.Inputs)+2*n]), p.deep(n, "q"), n)
+		p.line("load4(a.%s + (%s + min(%s, a.k%d - 4)), v);", left, p.at(left, p.operandPlace(2*n)), p.deep(n, "q"), n)
 		p.line("UNROLL for (int d = 0; d < 4; d++) lefts[%d * i + q + d] = v[d];", depth)
 		p.line("}")
 	} else {
@@ -455,7 +455,7 @@ func (p *product) depth(n int) int {
 // right loads w, from the right operand of pair n. Loads beyond the inner axis load its last place, because a
 // load that stands under a condition waits for the one before.
 func (p *product) right(n, depth int) {
-	name, place, typ := p.operand(2*n+1), &p.space.places[len(p.g.Inputs)+2*n+1], register(p.inst.DType)
+	name, place, typ := p.operand(2*n+1), p.operandPlace(2*n+1), register(p.inst.DType)
 	switch {
 	case p.codes(n) && p.few.beside:
 		p.codeLine(2*n+1, fmt.Sprintf("a.k%d", n))

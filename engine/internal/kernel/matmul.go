@@ -43,6 +43,9 @@ type result struct {
 	lies  ir.Layout
 }
 
+// from is where the result's memory begins that is walked through as a place.
+func (r *result) from(p *place) Field { return field(r.buf, r.at+p.offset*r.dtype.Size()) }
+
 // renderMatMul writes the products of a group down: those that need one another as dispatches one after the
 // other, the others side by side.
 func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
@@ -52,6 +55,7 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 	k := &Kernel{}
 	stored := map[int]result{} // what products have stored, by instruction
 	var open []*product        // that are not dispatches yet
+	var rooms []*piece         // what is written to the room beside weights, before all
 	close := func() {
 		k.Dispatches = append(k.Dispatches, k.productsBeside(g, open, limits)...)
 		open = nil
@@ -71,15 +75,15 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 			}) {
 				close()
 			}
-			steps := p.byLibrary(stored, k, limits)
-			if steps != nil {
-				k.Dispatches = append(k.Dispatches, steps...)
+			if s := p.byLibrary(stored, k, limits); s != nil {
+				k.Dispatches, rooms = append(k.Dispatches, s.steps...), append(rooms, s.rooms...)
 				continue
 			}
 			open = append(open, p)
 		}
 	}
 	close()
+	k.Dispatches = append(sideBySide(g, rooms), k.Dispatches...)
 	k.shareWorkspace()
 	return k, nil
 }
@@ -284,7 +288,7 @@ func without(l ir.Layout, inner int, shape []int) ir.Layout {
 // declareOperand declares operand n of the product: a0, b0, a1, …
 func (p *product) declareOperand(n int, v backend.Ref, stored map[int]result) {
 	name := p.operand(n)
-	place := &p.space.places[len(p.g.Inputs)+n]
+	place := p.operandPlace(n)
 	if q := weight(p.g, v); q != nil {
 		if p.weights == nil {
 			p.weights = map[int]string{}
@@ -298,10 +302,9 @@ func (p *product) declareOperand(n int, v backend.Ref, stored map[int]result) {
 	if i, input := v.Input(); input {
 		in := p.g.Inputs[i]
 		p.pointer("const ", name, in.DType, in.Buf, place.offset)
-	} else if s := stored[v.Index]; s.buf == workspace {
-		p.member("device const "+memoryTypes[s.dtype]+"*", name, Field{Kind: Scratch, Size: 8, At: s.at})
 	} else {
-		p.pointer("const ", name, s.dtype, s.buf, 0)
+		s := stored[v.Index]
+		p.member("device const "+memoryTypes[s.dtype]+"*", name, s.from(place))
 	}
 	p.declareStrides(name, place)
 	inner := p.strideA[n/2]
@@ -336,7 +339,7 @@ func (p *product) operandElement(n int) string {
 // operandIndex is the place of that element in the operand's memory.
 func (p *product) operandIndex(n int) string {
 	name := p.operand(n)
-	return fmt.Sprintf("%s + deep * a.%s_k", p.at(name, &p.space.places[len(p.g.Inputs)+n]), name)
+	return fmt.Sprintf("%s + deep * a.%s_k", p.at(name, p.operandPlace(n)), name)
 }
 
 // piece writes the product down.
@@ -381,15 +384,12 @@ func (p *product) declare() (first int) {
 	first = len(p.g.Inputs) + len(p.inst.Args)
 	for i, r := range p.results {
 		name := outputName(i)
-		switch r.buf {
-		case inThreadgroup:
+		if r.buf == inThreadgroup {
 			continue
-		case workspace:
-			p.member("device "+memoryTypes[r.dtype]+"*", name, Field{Kind: Scratch, Size: 8, At: r.at})
-		default:
-			p.pointer("", name, r.dtype, r.buf, 0)
 		}
-		p.declareStrides(name, &p.space.places[first+i])
+		place := &p.space.places[first+i]
+		p.member("device "+memoryTypes[r.dtype]+"*", name, r.from(place))
+		p.declareStrides(name, place)
 	}
 	p.lengths()
 	return first

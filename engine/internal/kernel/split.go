@@ -21,6 +21,7 @@ type split struct {
 	steps   []Dispatch // in order
 	calls   []Dispatch // those of steps that are calls
 	moves   []*piece   // copies that are not steps yet
+	rooms   []*piece   // those to the room beside weights, which come before all steps of the group
 	thin    []int      // the pairs that a text multiplies before the calls, by number
 	scratch int        // bytes of the workspace until now
 	bytes   int        // that are moved for the library's sake
@@ -45,7 +46,7 @@ const (
 const lent = 1 << 20
 
 // byLibrary returns the steps of a product that is worth to go to the device's library, or nil.
-func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []Dispatch {
+func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) *split {
 	if limits.Library == nil || p.few != nil || p.inside != nil || len(p.space.lens) > 3 || !p.inst.DType.Float() {
 		return nil
 	}
@@ -71,29 +72,37 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []D
 		s.place(&s.steps[i], 0)
 	}
 	k.Scratch = s.scratch
-	return s.steps
+	return s
 }
 
 // oneLaunch says whether a text computes a product in one launch, or in one that others share, where a
 // library would make one or two and be no faster: memory limits both. Of F32 times bf16, and of codes,
 // arithmetic limits the text.
 func (p *product) oneLaunch(limits Limits) bool {
-	products := 0
+	return p.thin() && len(p.weights) == 0 && !p.byTerms(p.longest()) && (p.products() > 1 || p.space.lens[1] >= leastTall || p.fills(p.groups(), limits))
+}
+
+// products is how many products the group has.
+func (p *product) products() (n int) {
 	for _, in := range p.g.Insts {
 		if in.Op == ir.MatMul {
-			products++
+			n++
 		}
 	}
-	return p.thin() && len(p.weights) == 0 && !p.byTerms(p.longest()) && (products > 1 || p.space.lens[1] >= leastTall || p.fills(p.groups(), limits))
+	return n
 }
 
 // cost is what is moved for the library's sake, in bytes; each launch more than one counts as what is moved
-// in its time, unless time does not matter.
+// in its time, unless time does not matter. That which writes to rooms is one for all products of the group.
 func (s *split) cost() int {
 	if s.limits.Library.Always {
 		return s.bytes
 	}
-	return s.bytes + (len(s.steps)-1)*launchBytes
+	launches := launchBytes * (len(s.steps) - 1)
+	if len(s.rooms) > 0 {
+		launches += launchBytes / s.products()
+	}
+	return s.bytes + launches
 }
 
 // worth says whether the calls save more time than it takes to move what they need moved.
@@ -145,7 +154,11 @@ func (s *split) pairs() (list []pair, ok bool) {
 		}
 		return s.bringTerms(0)
 	}
+	lodged := make([]bool, len(s.inner))
 	for n, inner := range s.inner {
+		if lodged[n] {
+			continue
+		}
 		if s.isThin(n) {
 			s.thin = append(s.thin, n)
 			continue
@@ -162,6 +175,7 @@ func (s *split) pairs() (list []pair, ok bool) {
 		if !s.bring(n, &p.sides) {
 			return nil, false
 		}
+		s.lodge(n, &p, lodged)
 		list = append(list, p)
 	}
 	if s.way == inFloats {
@@ -217,15 +231,12 @@ func (s *split) multiplyThin(e *ending) bool {
 		g.Insts = append(g.Insts, backend.Inst{Op: ir.Add, DType: in.DType, Shape: in.Shape, Args: []backend.Ref{{}, c}})
 		e.c = nil
 	}
-	o := backend.Output{Value: backend.Ref{Index: len(g.Insts) - 1}, Buf: e.d.at.Index, DType: e.d.matrix.DType, Shape: in.Shape}
+	last := backend.Ref{Index: len(g.Insts) - 1}
 	if e.result >= 0 {
-		r := &s.results[e.result]
-		o.Stride = r.lies.Stride
-		if r.buf == workspace {
-			o.Buf = s.lend(field(workspace, r.at))
-		}
+		g.Outputs = []backend.Output{s.outputOf(&s.results[e.result], last)}
+	} else {
+		g.Outputs = []backend.Output{{Value: last, Buf: e.d.at.Index, DType: e.d.matrix.DType, Shape: in.Shape}}
 	}
-	g.Outputs = []backend.Output{o}
 	return s.render(g)
 }
 
@@ -310,6 +321,9 @@ func (p *product) operandType(n int) dtype.Type {
 	return p.g.Insts[v.Index].DType
 }
 
+// operandPlace is how operand n is walked through.
+func (p *product) operandPlace(n int) *place { return &p.space.places[len(p.g.Inputs)+n] }
+
 // sides are the rows and columns of operand n.
 func (s *split) sides(n int) (rows, columns int) {
 	if n%2 == 0 {
@@ -348,13 +362,13 @@ func matrixOf(dt dtype.Type, rows, columns, rowStride, columnStride, batch int) 
 
 // asItIs is operand n where it lies, if the library takes it so.
 func (s *split) asItIs(n int) (o operand, ok bool) {
-	v, p := s.inst.Args[n], &s.space.places[len(s.g.Inputs)+n]
+	v, p := s.inst.Args[n], s.operandPlace(n)
 	rows, columns := s.sides(n)
 	dt := s.operandType(n)
 	if n%2 == 0 {
-		o.matrix, ok = matrixOf(dt, rows, columns, p.strides[1], s.strideA[n/2], s.batch(p))
+		o.matrix, ok = matrixOf(dt, rows, columns, p.strides[1], s.along(n), s.batch(p))
 	} else {
-		o.matrix, ok = matrixOf(dt, rows, columns, s.strideB[n/2], p.strides[0], s.batch(p))
+		o.matrix, ok = matrixOf(dt, rows, columns, s.along(n), p.strides[0], s.batch(p))
 	}
 	if i, input := v.Input(); input {
 		in := s.g.Inputs[i]
@@ -362,7 +376,7 @@ func (s *split) asItIs(n int) (o operand, ok bool) {
 		return o, ok && !isNumber(in)
 	}
 	r := s.stored[v.Index]
-	o.at = field(r.buf, r.at)
+	o.at = r.from(p)
 	return o, ok
 }
 
@@ -492,41 +506,43 @@ func (s *split) join() (p pair, ok bool) {
 // does.
 func (s *split) joinSide(side, inner int, dt dtype.Type, to *operand) bool {
 	other := s.space.lens[1-side] // rows of the left matrix, columns of the right one
-	strides := s.strideA
-	if side == 1 {
-		strides = s.strideB
-	}
-	deep := strides[0] == 1 // elements of the inner axis lie side by side
+	deep := s.along(side) == 1    // elements of the inner axis lie side by side
 	apart, size := other, inner*other
 	if deep {
 		apart = (inner + 63) &^ 63 // rows begin with lines of 128 bytes: libraries want 16, and are faster so
 		size = other * apart
 	}
-	at := s.scratch
-	s.scratch += (size*dt.Size() + 63) &^ 63
-	*to = operand{Matrix{DType: dt, Transposed: deep == (side == 1), Stride: apart}, field(s.lend(field(workspace, at)), 0)}
+	o := backend.Output{Buf: s.borrow(size, dt), DType: dt, Stride: []int{apart, 1}}
+	*to = operand{Matrix{DType: dt, Transposed: deep == (side == 1), Stride: apart}, field(o.Buf, 0)}
 	for n, k := range s.inner {
-		v, place := s.inst.Args[2*n+side], &s.space.places[len(s.g.Inputs)+2*n+side]
-		l := ir.Layout{Shape: []int{k, other}, Stride: []int{strides[n], place.strides[1-side]}, Offset: place.offset}
-		step := k * other
+		s.move(s.copy(2*n+side, deep, o))
 		if deep {
-			l, step = l.Permute([]int{1, 0}), k
+			o.Offset += k
+		} else {
+			o.Offset += k * other
 		}
-		s.copy(v, l, s.lend(field(workspace, at)), apart, dt)
-		at += step * dt.Size()
 	}
 	return true
 }
 
-// copy writes a dispatch that copies an input, seen through a layout, to rows of a type that are so many
-// elements apart.
-func (s *split) copy(v backend.Ref, l ir.Layout, to, apart int, dt dtype.Type) {
-	i, _ := v.Input()
-	in := s.g.Inputs[i]
-	in.Layout = l
-	s.bytes += 2 * ir.Size(l.Shape) * in.DType.Size()
-	s.move(&backend.Group{
-		Name: s.g.Name, Kind: backend.Map, Inputs: []backend.Input{in},
-		Outputs: []backend.Output{{Value: backend.In(0), Buf: to, DType: dt, Shape: l.Shape, Stride: []int{apart, 1}}},
-	})
+// along is how far elements of operand n are apart along the inner axis.
+func (s *split) along(n int) int {
+	if n%2 == 0 {
+		return s.strideA[n/2]
+	}
+	return s.strideB[n/2]
+}
+
+// copy is a group that copies operand n, an input, to rows which lie as those of an output: along the inner
+// axis if that is deep, or across it.
+func (s *split) copy(n int, deep bool, to backend.Output) *backend.Group {
+	i, _ := s.inst.Args[n].Input()
+	in, place, other := s.g.Inputs[i], s.operandPlace(n), 1-n%2
+	in.Layout = ir.Layout{Shape: []int{s.inner[n/2], s.space.lens[other]}, Stride: []int{s.along(n), place.strides[other]}, Offset: place.offset}
+	if deep {
+		in.Layout = in.Layout.Permute([]int{1, 0})
+	}
+	s.bytes += 2 * ir.Size(in.Layout.Shape) * in.DType.Size()
+	to.Value, to.Shape = backend.In(0), in.Layout.Shape
+	return &backend.Group{Name: s.g.Name, Kind: backend.Map, Inputs: []backend.Input{in}, Outputs: []backend.Output{to}}
 }

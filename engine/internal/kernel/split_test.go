@@ -218,14 +218,11 @@ func TestSplit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
+			got := stepsOf(k)
 			for _, d := range k.Dispatches {
 				if d.Library == nil {
-					kind, _, _ := strings.Cut(d.Function, "_")
-					got = append(got, kind)
 					continue
 				}
-				got = append(got, d.Library.Product.String())
 				if w := d.Library.Workspace; w.Kind != Scratch || w.At%workspaceAlignment != 0 || w.At+1000 > k.Scratch-192 {
 					t.Errorf("got the workspace at %d of %d bytes", w.At, k.Scratch)
 				}
@@ -239,4 +236,17 @@ func TestSplit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stepsOf are a kernel's calls, and the kinds of its texts.
+func stepsOf(k *Kernel) (list []string) {
+	for _, d := range k.Dispatches {
+		if d.Library != nil {
+			list = append(list, d.Library.Product.String())
+			continue
+		}
+		kind, _, _ := strings.Cut(d.Function, "_")
+		list = append(list, kind)
+	}
+	return list
 }

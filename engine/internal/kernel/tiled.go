@@ -49,10 +49,10 @@ func (p *product) sideOf(n int, cell string, depth int) side {
 		}
 		return o
 	}
-	place, along, other := &p.space.places[len(p.g.Inputs)+n], p.strideA[n/2], 1
+	place, along, other := p.operandPlace(n), p.strideA[n/2], 1
 	length, across := p.inner[n/2], p.space.lens[1]
 	if n%2 == 1 {
-		along, other = p.space.places[len(p.g.Inputs)+n].strides[0], 0
+		along, other = place.strides[0], 0
 		length, across = p.space.lens[0], p.inner[n/2]
 	}
 	apart := place.strides[other]

@@ -24,7 +24,7 @@ func userKernel(g *backend.Group, k *Kernel) {
 			buf, offset := resultPlace(g, k, a.Index, o)
 			t.pointer("", "y", o.DType, buf, offset)
 			if a.Zero {
-				k.Dispatches = append(k.Dispatches, zeros(g, k, o, buf, offset)...)
+				k.Dispatches = append(k.Dispatches, zeros(g, k.limits, backend.Output{Buf: buf, DType: o.DType, Shape: o.Shape, Offset: offset})...)
 			}
 		case ir.KernelNumber:
 			t.element(Field{Kind: Constant, Size: a.Size, Value: int64(a.Bits)})
@@ -47,9 +47,9 @@ func resultPlace(g *backend.Group, k *Kernel, result int, t ir.Type) (buf, offse
 	return workspace, offset
 }
 
-// zeros fills a result.
-func zeros(g *backend.Group, k *Kernel, o ir.Type, buf, offset int) []Dispatch {
-	e := newElements(g, k.limits, "zeros", o.Shape, contiguous("y", o.Shape))
-	e.pointer("", "y", o.DType, buf, offset)
+// zeros fills an output.
+func zeros(g *backend.Group, limits Limits, o backend.Output) []Dispatch {
+	e := newElements(g, limits, "zeros", o.Shape, named{name: "y", layout: o.Layout()})
+	e.writes(o)
 	return e.dispatch(func() { e.store(o.DType, "0") })
 }

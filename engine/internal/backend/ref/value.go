@@ -143,7 +143,7 @@ func store(s backend.Slice, o backend.Output, v value) {
 	}
 	mem := s.Buf.(*buffer).bytes[s.Offset:]
 	width := o.DType.Size()
-	each(o.Shape, o.Layout().Stride, 0, func(n, pos int, _ []int) {
+	each(o.Shape, o.Layout().Stride, o.Offset, func(n, pos int, _ []int) {
 		if len(v.shape) == 0 {
 			n = 0
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/ref"
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/internal/testing/submit"
 )
 
@@ -136,11 +135,11 @@ func (c *checked) mirror(cmd submit.Cmd) (submit.Cmd, error) {
 func output(b backend.Backend, cmd submit.Cmd, o backend.Output) (Values, error) {
 	s := cmd.Bufs[o.Buf]
 	v := Values{DType: o.DType, Shape: o.Shape}
-	host := make([]byte, ir.Size(o.Shape)*o.DType.Size())
+	host := make([]byte, s.Buf.Bytes()-s.Offset)
 	if err := b.Download(context.Background(), host, s.Buf, s.Offset); err != nil {
 		return v, err
 	}
-	v.gather(host, o.Layout(), 0, 0)
+	v.gather(host, o.Layout(), 0, o.Offset)
 	return v, nil
 }
 

@@ -382,7 +382,7 @@ func (b *Backend) launch(p *loaded, i int, t *backend.Table) error {
 	}
 	for _, o := range l.Kernel.(*kernel).group.Outputs { // NaN, or -1
 		at := t.At(l.Bufs[o.Buf])
-		_ = b.exact.Upload(at.Buf, at.Offset, bytes.Repeat([]byte{0xff}, ir.Size(o.Shape)*o.DType.Size()))
+		_ = b.exact.Upload(at.Buf, at.Offset+o.Offset*o.DType.Size(), bytes.Repeat([]byte{0xff}, ir.Size(o.Shape)*o.DType.Size()))
 	}
 	return err
 }
