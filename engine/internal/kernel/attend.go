@@ -129,11 +129,12 @@ type AttentionCall struct {
 const (
 	leastTraining = 1 << 30
 	leastPrompt   = 1 << 33
-	// mostScores are the bytes of a gradient's workspace for scores: with them the library adds the parts of
-	// dq in an order, so that a gradient repeats its bits. What has more is computed in several calls. One
-	// head of keys cannot be cut, and may take a scoresShare of the device's memory: our own kernels take six
-	// times as long.
+	// mostScores are the bytes of a gradient's workspace for scores, or a callShare of the device's memory:
+	// with them the library adds the parts of dq in an order, so that a gradient repeats its bits. What has
+	// more is computed in several calls, each of which leaves processors idle at its end. One head of keys
+	// cannot be cut, and may take a scoresShare of the memory: our own kernels take six times as long.
 	mostScores  = 1 << 30
+	callShare   = 64
 	scoresShare = 8
 	// attentionAlignment is what a library wants, in bytes.
 	attentionAlignment = 16
@@ -261,13 +262,14 @@ func (c *AttentionCall) split(memory int) (calls []AttentionCall, ok bool) {
 	shared := a.Heads / a.KeyHeads
 	scores := a.DType.Size() * ceilTo(a.Queries, 64) * ceilTo(a.Keys, 64) * shared // of a head of keys
 	batches, heads := a.Batches, a.KeyHeads
-	for batches > 1 && (a.Batches%batches != 0 || batches*heads*scores > mostScores) {
+	most := max(mostScores, memory/callShare)
+	for batches > 1 && (a.Batches%batches != 0 || batches*heads*scores > most) {
 		batches--
 	}
-	for heads > 1 && batches == 1 && (a.KeyHeads%heads != 0 || heads*scores > mostScores) {
+	for heads > 1 && batches == 1 && (a.KeyHeads%heads != 0 || heads*scores > most) {
 		heads--
 	}
-	if batches*heads*scores > max(mostScores, memory/scoresShare) {
+	if batches*heads*scores > max(most, memory/scoresShare) {
 		return nil, false
 	}
 	for b := 0; b < a.Batches; b += batches {

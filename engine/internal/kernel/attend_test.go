@@ -62,6 +62,16 @@ func (a attentionGroup) sketch() *backend.Group {
 	return s.g
 }
 
+// TestAttendMuch: a device of much memory computes more texts in a call.
+func TestAttendMuch(t *testing.T) {
+	c := AttentionCall{Attention: Attention{Gradient: true, DType: dtype.BF16, Batches: 4, Heads: 16, KeyHeads: 4, Queries: 4096, Keys: 4096, Width: 64, Depth: 64}}
+	for memory, want := range map[int]int{16 << 30: 2, 128 << 30: 1} {
+		if calls, ok := c.split(memory); !ok || len(calls) != want {
+			t.Errorf("got %d calls, %v, with %d bytes, want %d", len(calls), ok, memory, want)
+		}
+	}
+}
+
 // TestAttend: which attention goes to a library, in how many calls, and what stays with the texts.
 func TestAttend(t *testing.T) {
 	training := attentionGroup{dtype: dtype.BF16, batch: 4, heads: 16, keyHeads: 4, queries: 2048, keys: 2048, width: 64, causal: true}
