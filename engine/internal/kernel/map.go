@@ -163,13 +163,29 @@ func grid(width int, outer []int, limits Limits) (groups, threads [3]int) {
 	left := floorPower(min(mapThreads, limits.Threads))
 	for i, n := range lens {
 		threads[i] = min(left, ceilPower(n))
-		if i == 2 {
+		switch i {
+		case 0:
+			threads[i] = fewestIdle(n, threads[i])
+		case 2:
 			threads[i] = min(threads[i], MostAlongZ)
 		}
 		left /= threads[i]
 		groups[i] = min(mostGroups, (n+threads[i]-1)/threads[i])
 	}
 	return groups, threads
+}
+
+// fewestIdle is the largest power of two up to most, and from a simdgroup on, of which groups along n threads
+// of work leave less than a sixteenth idle, or else those that leave the fewest.
+func fewestIdle(n, most int) int {
+	idle := func(threads int) int { return (threads - n%threads) % threads }
+	best := most
+	for t := most; t >= simdWidth && 16*idle(best) > n; t /= 2 {
+		if idle(t) < idle(best) {
+			best = t
+		}
+	}
+	return best
 }
 
 // ceilPower is the least power of two that is n or more.
