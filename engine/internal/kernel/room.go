@@ -29,7 +29,7 @@ func (s *split) lodge(n int, p *pair, lodged []bool) {
 	for i := n + 1; i < len(s.inner); i++ {
 		h := s.operandPlace(2 * i)
 		at := h.offset - x.offset - s.inner[n]
-		if !s.lodges(i, p.sides[0].at.Index) || h.strides[1] != x.strides[1] || at < end || at+s.inner[i] > ir.Room {
+		if !s.lodges(i, p.sides[0].at.Index) || h.strides[1] != x.strides[1] || at < end || at+s.inner[i] > min(ir.Room, x.strides[1]-s.inner[n]) {
 			continue
 		}
 		if at > end {
