@@ -119,7 +119,7 @@ func (a *attentionText) begin(g *backend.Group, limits Limits, operands []int) *
 		far = far || !isNumber(i) && reachOf(i.Layout) > most32
 	}
 	for _, o := range g.Outputs {
-		far = far || ir.Size(o.Shape) > most32
+		far = far || reachOf(o.Layout()) > most32
 	}
 	a.text, a.vectors, a.blocks = newText(g, far), map[string]bool{}, attentionSets[limits.Family]
 	a.cell = g.Type(a.in.Args[0]).DType

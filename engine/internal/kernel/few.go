@@ -143,10 +143,7 @@ func (p *product) side(n, axis, count int) bool {
 	if i, input := v.Input(); input && isNumber(p.g.Inputs[i]) || weight(p.g, v) != nil || p.isInside(n) {
 		return false
 	}
-	place, inner, length := p.operandPlace(n), p.strideA[n/2], p.inner[n/2]
-	if n%2 == 1 {
-		inner = p.strideB[n/2]
-	}
+	place, inner, length := p.operandPlace(n), p.along(n), p.inner[n/2]
 	rest := place.strides
 	if axis == 0 {
 		rest = append([]int{inner}, rest[1:]...)

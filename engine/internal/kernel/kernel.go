@@ -14,8 +14,8 @@
 //
 // Reading order: kernel.go, layout.go, text.go, values.go, expr.go, map.go; reduce.go, row.go, kept.go and
 // rowops.go; for products matmul.go with tiled.go and short.go (many rows) or few.go, and what joins and
-// parts them, beside.go, phases.go, gated.go, parts.go, twins.go, split.go and library.go; attention.go;
-// single.go and the files that it names.
+// parts them, beside.go, phases.go, gated.go, parts.go, twins.go, split.go, room.go and library.go;
+// attention.go; single.go and the files that it names.
 package kernel
 
 import (

@@ -307,11 +307,26 @@ func (p *product) declareOperand(n int, v backend.Ref, stored map[int]result) {
 		p.member("device const "+memoryTypes[s.dtype]+"*", name, s.from(place))
 	}
 	p.declareStrides(name, place)
-	inner := p.strideA[n/2]
-	if n%2 == 1 {
-		inner = p.strideB[n/2]
+	p.constant(name+"_k", p.along(n))
+}
+
+// operandPlace is how operand n is walked through, and along how far elements are apart on the inner axis.
+func (p *product) operandPlace(n int) *place { return &p.space.places[len(p.g.Inputs)+n] }
+func (p *product) along(n int) int {
+	if n%2 == 0 {
+		return p.strideA[n/2]
 	}
-	p.constant(name+"_k", inner)
+	return p.strideB[n/2]
+}
+
+// inputs are the operands of a pair, if both are inputs in memory.
+func (p *product) inputs(pair int) (left, right *backend.Input, ok bool) {
+	a, isA := p.inst.Args[2*pair].Input()
+	b, isB := p.inst.Args[2*pair+1].Input()
+	if !isA || !isB || isNumber(p.g.Inputs[a]) || isNumber(p.g.Inputs[b]) {
+		return nil, nil, false
+	}
+	return &p.g.Inputs[a], &p.g.Inputs[b], true
 }
 
 // quantised declares a quantised right operand, whose rows are the weight's columns if it is transposed.

@@ -29,7 +29,7 @@ func (s *split) lodge(n int, p *pair, lodged []bool) {
 	for i := n + 1; i < len(s.inner); i++ {
 		h := s.operandPlace(2 * i)
 		at := h.offset - x.offset - s.inner[n]
-		if !s.lodges(i, p.sides[0].at.Index) || h.strides[1] != x.strides[1] || at < end || at+s.inner[i] > ir.Room {
+		if !s.lodges(i, p.sides[0].at.Index) || h.strides[1] != x.strides[1] || at < end || at+s.inner[i] > min(ir.Room, x.strides[1]-s.inner[n]) {
 			continue
 		}
 		if at > end {
@@ -49,29 +49,25 @@ func (s *split) lodge(n int, p *pair, lodged []bool) {
 // roomy says whether pair n is multiplied where it lies, in 16 bits, and the weight has room that no other
 // product of the group could want for itself.
 func (s *split) roomy(n int, p *pair) bool {
+	x, w, ok := s.inputs(n)
 	m := p.sides[0].matrix
-	if s.batches() > 1 || m.DType != s.inst.DType || m.DType.Size() != 2 || m.Transposed {
+	if !ok || !w.Room || s.batches() > 1 || m.DType != s.inst.DType || m.DType.Size() != 2 || m.Transposed {
 		return false
 	}
 	readers := 0
 	for _, in := range s.g.Insts {
 		for _, v := range in.Args {
-			if i, input := v.Input(); input && s.g.Inputs[i].Buf == p.sides[1].at.Index {
+			if i, input := v.Input(); input && s.g.Inputs[i].Buf == w.Buf {
 				readers++
 			}
 		}
 	}
-	i, input := s.inst.Args[2*n+1].Input()
-	return input && s.g.Inputs[i].Room && p.sides[1].at.Index == s.g.Inputs[i].Buf && readers == 1
+	return readers == 1 && p.sides[0].at.Index == x.Buf && p.sides[1].at.Index == w.Buf
 }
 
 // lodges says whether the left operand of pair n has rows in a buffer, and the right one can be copied.
 func (s *split) lodges(n, buf int) bool {
-	h, left := s.inst.Args[2*n].Input()
-	b, right := s.inst.Args[2*n+1].Input()
-	if !left || !right || isNumber(s.g.Inputs[b]) || s.along(2*n) != 1 {
-		return false
-	}
+	h, b, ok := s.inputs(n)
 	dt := s.inst.DType
-	return s.g.Inputs[h].Buf == buf && s.g.Inputs[h].DType == dt && (s.g.Inputs[b].DType == dt || s.g.Inputs[b].DType == dtype.F32)
+	return ok && h.Buf == buf && h.DType == dt && s.along(2*n) == 1 && (b.DType == dt || b.DType == dtype.F32)
 }

@@ -198,12 +198,8 @@ func (s *split) isThin(n int) bool {
 	if s.inner[n] > mostThin || len(s.inner) == 1 || s.batches() > 1 || s.inst.DType == dtype.F32 {
 		return false
 	}
-	for _, v := range s.inst.Args[2*n : 2*n+2] {
-		if i, input := v.Input(); !input || isNumber(s.g.Inputs[i]) {
-			return false
-		}
-	}
-	return slices.Max(s.inner) > mostThin && s.operandType(2*n) != s.operandType(2*n+1)
+	_, _, inMemory := s.inputs(n)
+	return inMemory && slices.Max(s.inner) > mostThin && s.operandType(2*n) != s.operandType(2*n+1)
 }
 
 // multiplyThin writes the products of the thin pairs, and what is added to them, to where the calls add
@@ -320,9 +316,6 @@ func (p *product) operandType(n int) dtype.Type {
 	}
 	return p.g.Insts[v.Index].DType
 }
-
-// operandPlace is how operand n is walked through.
-func (p *product) operandPlace(n int) *place { return &p.space.places[len(p.g.Inputs)+n] }
 
 // sides are the rows and columns of operand n.
 func (s *split) sides(n int) (rows, columns int) {
@@ -523,14 +516,6 @@ func (s *split) joinSide(side, inner int, dt dtype.Type, to *operand) bool {
 		}
 	}
 	return true
-}
-
-// along is how far elements of operand n are apart along the inner axis.
-func (s *split) along(n int) int {
-	if n%2 == 0 {
-		return s.strideA[n/2]
-	}
-	return s.strideB[n/2]
 }
 
 // copy is a group that copies operand n, an input, to rows which lie as those of an output: along the inner

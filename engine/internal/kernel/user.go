@@ -49,7 +49,7 @@ func resultPlace(g *backend.Group, k *Kernel, result int, t ir.Type) (buf, offse
 
 // zeros fills an output.
 func zeros(g *backend.Group, limits Limits, o backend.Output) []Dispatch {
-	e := newElements(g, limits, "zeros", o.Shape, named{name: "y", layout: o.Layout()})
+	e := newElements(g, limits, "zero", o.Shape, named{name: "y", layout: o.Layout()})
 	e.writes(o)
 	return e.dispatch(func() { e.store(o.DType, "0") })
 }
