@@ -198,9 +198,10 @@ const (
 	MatMul
 	Row
 	Single
+	Maps // outputs of shapes of their own, each an input or one instruction. Only where Hints say Room
 )
 
-var kindNames = [...]string{"map", "reduce", "matmul", "row", "single"}
+var kindNames = [...]string{"map", "reduce", "matmul", "row", "single", "maps"}
 
 // String returns the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
@@ -223,8 +224,8 @@ type Input struct {
 	Scalar int       // index into Launch.Scalars when Buf is -1
 	// Weight says of what a product multiplies with that no launch before it in the program writes there.
 	Weight bool
-	// Room says that a launch may write to the next ir.Room columns and rows of the matrix: those of the buffer,
-	// which are the rows and columns of the layout where it is turned. What lies there means nothing to others.
+	// Room says of what a product multiplies with that it lies in the room of a matrix that the product reads
+	// before, see ir.Room, and that what lies between both are zeros.
 	Room bool
 }
 

@@ -220,6 +220,8 @@ func Render(g *backend.Group, limits Limits) (*Kernel, error) {
 		return renderSingle(g, limits)
 	case backend.Row:
 		return renderRow(g, limits)
+	case backend.Maps:
+		return renderMaps(g, limits), nil
 	}
 	return nil, &Unsupported{g.Name, fmt.Sprintf("a group of kind %v", g.Kind)}
 }

@@ -33,6 +33,24 @@ func renderMap(g *backend.Group, limits Limits) *Kernel {
 	return &Kernel{Dispatches: []Dispatch{mapPiece(g, limits).alone(g)}}
 }
 
+// renderMaps writes maps down side by side.
+func renderMaps(g *backend.Group, limits Limits) *Kernel {
+	var pieces []*piece
+	for _, o := range g.Outputs {
+		own, arg := &backend.Group{Name: g.Name, Kind: backend.Map}, o.Value
+		if _, input := arg.Input(); !input {
+			in := g.Insts[arg.Index]
+			arg, in.Args = in.Args[0], []backend.Ref{backend.In(0)}
+			own.Insts = []backend.Inst{in}
+		}
+		i, _ := arg.Input()
+		o.Value = backend.Ref{Index: len(own.Insts) - 1}
+		own.Inputs, own.Outputs = g.Inputs[i:i+1], []backend.Output{o}
+		pieces = append(pieces, mapPiece(own, limits))
+	}
+	return &Kernel{Dispatches: sideBySide(g, pieces)}
+}
+
 // mapPiece writes a Map group down to be a dispatch, or a part of one.
 func mapPiece(g *backend.Group, limits Limits) *piece {
 	shape := g.Outputs[0].Shape

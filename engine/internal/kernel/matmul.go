@@ -55,7 +55,6 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 	k := &Kernel{}
 	stored := map[int]result{} // what products have stored, by instruction
 	var open []*product        // that are not dispatches yet
-	var rooms []*piece         // what is written to the room beside weights, before all
 	close := func() {
 		k.Dispatches = append(k.Dispatches, k.productsBeside(g, open, limits)...)
 		open = nil
@@ -75,15 +74,14 @@ func renderMatMul(g *backend.Group, limits Limits) (*Kernel, error) {
 			}) {
 				close()
 			}
-			if s := p.byLibrary(stored, k, limits); s != nil {
-				k.Dispatches, rooms = append(k.Dispatches, s.steps...), append(rooms, s.rooms...)
+			if steps := p.byLibrary(stored, k, limits); steps != nil {
+				k.Dispatches = append(k.Dispatches, steps...)
 				continue
 			}
 			open = append(open, p)
 		}
 	}
 	close()
-	k.Dispatches = append(sideBySide(g, rooms), k.Dispatches...)
 	k.shareWorkspace()
 	return k, nil
 }

@@ -21,7 +21,6 @@ type split struct {
 	steps   []Dispatch // in order
 	calls   []Dispatch // those of steps that are calls
 	moves   []*piece   // copies that are not steps yet
-	rooms   []*piece   // those to the room beside weights, which come before all steps of the group
 	thin    []int      // the pairs that a text multiplies before the calls, by number
 	scratch int        // bytes of the workspace until now
 	bytes   int        // that are moved for the library's sake
@@ -46,7 +45,7 @@ const (
 const lent = 1 << 20
 
 // byLibrary returns the steps of a product that is worth to go to the device's library, or nil.
-func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) *split {
+func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) []Dispatch {
 	if limits.Library == nil || p.few != nil || p.inside != nil || len(p.space.lens) > 3 || !p.inst.DType.Float() {
 		return nil
 	}
@@ -72,7 +71,7 @@ func (p *product) byLibrary(stored map[int]result, k *Kernel, limits Limits) *sp
 		s.place(&s.steps[i], 0)
 	}
 	k.Scratch = s.scratch
-	return s
+	return s.steps
 }
 
 // oneLaunch says whether a text computes a product in one launch, or in one that others share, where a
@@ -93,16 +92,12 @@ func (p *product) products() (n int) {
 }
 
 // cost is what is moved for the library's sake, in bytes; each launch more than one counts as what is moved
-// in its time, unless time does not matter. That which writes to rooms is one for all products of the group.
+// in its time, unless time does not matter.
 func (s *split) cost() int {
 	if s.limits.Library.Always {
 		return s.bytes
 	}
-	launches := launchBytes * (len(s.steps) - 1)
-	if len(s.rooms) > 0 {
-		launches += launchBytes / s.products()
-	}
-	return s.bytes + launches
+	return s.bytes + (len(s.steps)-1)*launchBytes
 }
 
 // worth says whether the calls save more time than it takes to move what they need moved.

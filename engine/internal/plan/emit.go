@@ -42,6 +42,9 @@ func (c *clustering) emit(k *cluster, exports []int) *emitter {
 	e := &emitter{clustering: c, k: k, group: &backend.Group{Kind: k.kind}, refs: map[place]backend.Ref{}, insts: map[int]int{}}
 	values := make([]backend.Ref, len(exports))
 	shapes := make([][]int, len(exports))
+	if k.kind == backend.Maps {
+		e.fillRooms()
+	}
 	for _, h := range k.heavy { // also where nothing but a later phase reads it
 		e.heavy(h)
 	}
@@ -113,6 +116,10 @@ func (e *emitter) heavy(h int) int {
 	e.step(len(x.args))
 	args := make([]backend.Ref, len(x.args))
 	for i, a := range x.args {
+		if f := e.inRoom[[2]int{h, i}]; f != nil {
+			args[i] = e.fromRoom(f)
+			continue
+		}
 		args[i] = e.operand(x, i, a)
 	}
 	in := backend.Inst{Op: x.op, Attr: x.attr, DType: x.dtype, Shape: x.shape, Outs: x.outs, Args: args}
@@ -128,9 +135,7 @@ func (e *emitter) heavy(h int) int {
 func (e *emitter) operand(x *value, i, a int) backend.Ref {
 	r := e.argument(x, i, a)
 	if in, ok := r.Input(); ok && e.useOf[in] >= 0 && (x.op == ir.MatMul && i%2 == 1 || x.op == ir.Dequantize) {
-		b, input := e.uses[e.useOf[in]].base, &e.group.Inputs[in]
-		input.Weight = e.values[b].kind == leaf
-		input.Room = input.Weight && e.roomy[e.values[b].index] && ir.Size(input.Layout.Shape) == e.values[b].size() && len(input.Layout.Shape) == 2
+		e.group.Inputs[in].Weight = e.values[e.uses[e.useOf[in]].base].kind == leaf
 	}
 	return r
 }

@@ -75,8 +75,7 @@ type graph struct {
 	parts   map[int][]int  // the values of a tuple that was lowered: see linearLoss
 	pieces  map[int][]int  // what a value of such a tuple is put together of
 	views   map[int][]int  // of each value; nil unless values may be stored permuted
-	// lodgings are the values that lie in another one's room.
-	lodgings map[int]lodging
+	rooming                // see findRooms
 }
 
 // settings are what a plan depends on beside its walk.
@@ -87,7 +86,7 @@ type settings struct {
 
 // buildGraph translates what a walk found.
 func buildGraph(watch *watch, w *ir.Graph, s settings) *graph {
-	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}, parts: map[int][]int{}, pieces: map[int][]int{}, lodgings: map[int]lodging{}}
+	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}, parts: map[int][]int{}, pieces: map[int][]int{}, rooming: rooming{lodgings: map[int]lodging{}, filled: map[int][]*filling{}, inRoom: map[[2]int]*filling{}}}
 	for _, d := range w.Leaves {
 		g.leaves, g.roomy = append(g.leaves, *d.Layout), append(g.roomy, d.Room)
 	}

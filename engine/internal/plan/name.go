@@ -26,6 +26,8 @@ func (e *emitter) name() string {
 			words = append([]string{fmt.Sprint(ir.RMSNorm)}, words...)
 		}
 		return strings.Join(words, "_")
+	case backend.Maps:
+		return "rooms"
 	case backend.Map:
 		switch len(ops) {
 		case 0:

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -8,19 +9,44 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
+// An adapter beside a frozen layer is x·W + h·B, with h = x·A. Where W has room (see ir.Room), h lies in the
+// room behind the rows of x, and B in that of W: then both operands lie in one piece, and a library takes
+// them as one product. Nothing of x or W is copied; all B of a plan, rounded to the type of W, are copied to
+// the rooms by its first launch.
+
+// A rooming says what lies in rooms.
+type rooming struct {
+	lodgings map[int]lodging
+	fillings []*filling
+	filled   map[int][]*filling  // those of each leaf
+	inRoom   map[[2]int]*filling // that which is an argument of a product
+}
+
 // A lodging is where a value lies in another one's room: so many elements behind the start of that.
 type lodging struct{ home, at int }
 
-// leastRoomed is the number of rows from which a product of two pairs is worth a library's call.
-const leastRoomed = 128
+// A filling is what the first launch copies to the room of a leaf: another leaf, or zeros if value is −1.
+// They are as many rows, so many behind the last one of the leaf as a product sees it.
+type filling struct {
+	home, value int
+	from        ir.Layout
+	to          ir.Layout
+	at          int
+}
 
 // A guest is a value that could lie in another one's room. Widths are the elements of a row.
 type guest struct{ value, width int }
 
-// findRooms puts what an adapter's first product computes, h = x·A, beside x, where a frozen weight has room
-// for the adapter's second matrix: then both operands of x·W + h·B lie in one piece, and a library takes them
-// as one product. So x has rows with room behind each. All that lies in it is written by one launch, because
-// a product that reads columns which lie behind others' reads those, too.
+// A stay is a guest in the room of x, as the left operand of a pair of product m.
+type stay struct {
+	m, layer, pair int // which of the arguments the layer's pair and the adapter's begin at
+	x, h           guest
+}
+
+// leastRoomed is the number of rows from which a product of two pairs is worth a library's call.
+const leastRoomed = 128
+
+// findRooms finds what can lie in rooms.
 func (o *ordering) findRooms() {
 	if !o.fuse || !o.hints.Room {
 		return
@@ -31,53 +57,63 @@ func (o *ordering) findRooms() {
 			writer[v] = i + 1
 		}
 	}
-	var homes []guest
-	guests := map[guest][]guest{} // of each home, in the order in which it is to have them
+	var stays []stay
 	for _, k := range o.order {
 		for _, m := range k.heavy {
-			o.besides(m, writer, func(x, h guest) {
-				if guests[x] == nil {
-					homes = append(homes, x)
-				}
-				if !slices.Contains(guests[x], h) {
-					guests[x] = append(guests[x], h)
-				}
-			})
+			stays = append(stays, o.staysOf(m, writer)...)
+		}
+	}
+	var homes []guest
+	guests := map[guest][]guest{} // of each home, in the order in which it is to have them
+	for _, s := range stays {
+		if guests[s.x] == nil {
+			homes = append(homes, s.x)
+		}
+		if !slices.Contains(guests[s.x], s.h) {
+			guests[s.x] = append(guests[s.x], s.h)
 		}
 	}
 	readers := o.readersOf()
 	for _, x := range homes {
 		o.lodge(x, guests[x], writer, readers)
 	}
-}
-
-// besides calls f with the left operand of a layer's product and with that of each of its adapters which
-// could lie in the room of the first. A product may be the sum of several layers'.
-func (o *ordering) besides(m int, writer []int, f func(x, h guest)) {
-	p := &o.values[m]
-	if p.op != ir.MatMul || len(p.shape) != 2 || p.shape[0] < leastRoomed || p.dtype != dtype.BF16 && p.dtype != dtype.F16 {
-		return
-	}
-	x := guest{value: -1}
-	for i := 0; i < len(p.args); i += 2 {
-		base, ch := o.base(p.args[i])
-		v, left := &o.values[base], guest{base, o.values[p.args[i]].shape[1]}
-		w, _ := o.base(p.args[i+1])
-		roomy := o.values[w].kind == leaf && o.roomy[o.values[w].index]
-		l, ok := ch.apply(o.layout(base))
-		ok = ok && l.Stride[0] == left.width && l.Stride[1] == 1 && writer[base] > 0 && !o.wanted[base] && !v.dense && o.home(base) == base && v.dtype == p.dtype
-		switch {
-		case roomy && ok:
-			x = left
-		case roomy:
-			x.value = -1
-		case ok && x.value >= 0 && left.width <= ir.Room && left.width%8 == 0 && slices.Contains(o.reads[writer[base]-1], x.value):
-			f(x, left)
+	ends := map[[2]int]int{} // of each product's layer, the rows that lie in the room of its weight
+	for _, s := range stays {
+		l, ok := o.lodgings[s.h.value]
+		if layer, at := [2]int{s.m, s.layer}, l.at-s.x.width; ok && o.fill(&s, at, ends[layer]) {
+			ends[layer] = at + s.h.width
 		}
 	}
 }
 
-// lodge puts values of one launch into the room of x, if all launches that touch them can do with it.
+// staysOf finds what could stay where for product m, which may be the sum of several layers.
+func (o *ordering) staysOf(m int, writer []int) (list []stay) {
+	p := &o.values[m]
+	if p.op != ir.MatMul || len(p.shape) != 2 || p.shape[0] < leastRoomed || p.dtype != dtype.BF16 && p.dtype != dtype.F16 {
+		return nil
+	}
+	s := stay{m: m, layer: -1}
+	for i := 0; i < len(p.args); i += 2 {
+		base, ch := o.base(p.args[i])
+		v, left := &o.values[base], guest{base, o.values[p.args[i]].shape[1]}
+		w, _ := o.base(p.args[i+1])
+		l, ok := ch.apply(o.layout(base))
+		ok = ok && l.Stride[0] == left.width && l.Stride[1] == 1 && writer[base] > 0 && !o.wanted[base] && !v.dense && o.home(base) == base && v.dtype == p.dtype
+		switch {
+		case o.values[w].kind == leaf && o.roomy[o.values[w].index] && o.values[w].dtype == p.dtype:
+			if s.layer, s.x = i, left; !ok {
+				s.layer = -1
+			}
+		case ok && s.layer >= 0 && left.width <= ir.Room && left.width%8 == 0 && slices.Contains(o.reads[writer[base]-1], s.x.value):
+			s.pair, s.h = i, left
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// lodge puts values that one launch writes into the room of x, if all launches that touch them can do with
+// it. One launch, because a product that reads columns behind others' reads those, too.
 func (o *ordering) lodge(x guest, list []guest, writer []int, readers [][]int) {
 	launches, at := append([]int{writer[x.value] - 1}, readers[x.value]...), x.width
 	for _, h := range list {
@@ -130,4 +166,95 @@ func (o *ordering) writesRows(i int) bool {
 		_, lodged := o.lodgings[v]
 		return (lodged || o.values[v].room > 0) && !(o.hints.Permuted != nil && o.hints.Permuted(o.values[k.heavy[0]].op))
 	})
+}
+
+// fill puts the right operand of a stay so many rows behind that of its layer, and zeros between the end of
+// others and it, if it is a leaf and nothing else lies there. It says whether it did.
+func (o *ordering) fill(s *stay, at, end int) bool {
+	p := &o.values[s.m]
+	home, whole := o.base(p.args[s.layer+1])
+	b, ch := o.base(p.args[s.pair+1])
+	if u := o.unconverted(b); u >= 0 {
+		base, first := o.base(u)
+		b, ch = base, first.then(o.values[base].shape, ch...)
+	}
+	w, ok := whole.apply(o.layout(home))
+	from, well := ch.apply(o.layout(b))
+	if !ok || !well || o.values[b].kind != leaf || o.values[b].dtype != dtype.F32 && o.values[b].dtype != p.dtype || w.Size() != o.values[home].size() || at < end {
+		return false
+	}
+	list := []*filling{{home, b, from, behind(w, at, s.h.width), at}}
+	if at > end {
+		list = append(list, &filling{home: home, value: -1, to: behind(w, end, at-end), at: end})
+	}
+	for i, f := range list {
+		for _, g := range o.filled[home] {
+			switch {
+			case g.equal(f):
+				list[i] = g
+			case g.to.Stride[0] == f.to.Stride[0] && g.at < f.at+f.to.Shape[0] && f.at < g.at+g.to.Shape[0]:
+				return false
+			}
+		}
+	}
+	for _, f := range list {
+		if !slices.Contains(o.filled[home], f) {
+			o.fillings, o.filled[home] = append(o.fillings, f), append(o.filled[home], f)
+		}
+	}
+	o.inRoom[[2]int{s.m, s.pair + 1}] = list[0]
+	return true
+}
+
+// behind is the layout of so many rows, at rows behind the last one of a matrix.
+func behind(w ir.Layout, at, rows int) ir.Layout {
+	return ir.Layout{Shape: []int{rows, w.Shape[1]}, Stride: w.Stride, Offset: w.Offset + (w.Shape[0]+at)*w.Stride[0]}
+}
+
+func (f *filling) equal(g *filling) bool {
+	return f.value == g.value && f.to.Offset == g.to.Offset && slices.Equal(f.to.Shape, g.to.Shape) && slices.Equal(f.to.Stride, g.to.Stride) &&
+		f.from.Offset == g.from.Offset && slices.Equal(f.from.Stride, g.from.Stride)
+}
+
+// furnish puts the launch that fills rooms before all others.
+func (o *ordering) furnish() {
+	if len(o.fillings) == 0 {
+		return
+	}
+	o.order, o.exports = slices.Insert(o.order, 0, &cluster{kind: backend.Maps}), slices.Insert(o.exports, 0, nil)
+	o.uses, o.reads = slices.Insert(o.uses, 0, nil), slices.Insert(o.reads, 0, nil)
+}
+
+// fillRooms writes the copies of that launch down, along what lies side by side in rooms.
+func (e *emitter) fillRooms() {
+	for i, f := range e.fillings {
+		home := &e.values[f.home]
+		in, to := backend.Input{DType: home.dtype, Buf: -1, Scalar: len(e.scalars)}, f.to
+		if f.value >= 0 {
+			in = backend.Input{DType: e.values[f.value].dtype, Layout: f.from, Buf: e.buffer(f.value)}
+		} else {
+			e.scalars = append(e.scalars, e.scalar(expr{dtype: home.dtype, input: literal}))
+		}
+		if to.Stride[0] == 1 {
+			to = to.Permute([]int{1, 0})
+			if f.value >= 0 {
+				in.Layout = in.Layout.Permute([]int{1, 0})
+			}
+		}
+		value := e.input(place{f.home, fmt.Sprint("filling ", i)}, in, -1)
+		if in.DType != home.dtype {
+			e.group.Insts = append(e.group.Insts, backend.Inst{Op: ir.Cast, DType: home.dtype, Shape: to.Shape, Args: []backend.Ref{value}})
+			value = backend.Ref{Index: len(e.group.Insts) - 1}
+		}
+		e.group.Outputs = append(e.group.Outputs, backend.Output{Value: value, Buf: e.buffer(f.home), DType: home.dtype, Shape: to.Shape, Stride: to.Stride, Offset: to.Offset})
+	}
+}
+
+// fromRoom returns the input that lies in a room.
+func (e *emitter) fromRoom(f *filling) backend.Ref {
+	at := place{f.home, fmt.Sprint("room ", f.to.Offset, f.to.Stride[0])}
+	if r, ok := e.refs[at]; ok {
+		return r
+	}
+	return e.input(at, backend.Input{DType: e.values[f.home].dtype, Layout: f.to, Buf: e.buffer(f.home), Room: true}, -1)
 }
