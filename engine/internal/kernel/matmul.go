@@ -32,6 +32,7 @@ type product struct {
 	normed  []bool              // of each pair, whether its left operand is that
 	waits   bool                // its weights are loaded while the kernel before it still runs
 	gate    bool                // the epilogue of a later product reads this one, too
+	sharing []*product          // others that have its left operand, whose parts it computes beside its own
 }
 
 // A result is a value that a product stores: an output of the group, or what a later product reads.
@@ -94,6 +95,7 @@ func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits
 		pieces, ends = append(pieces, part), append(ends, sums...)
 	}
 	tiles := 0
+	list = shareLeft(list)
 	for _, p := range list {
 		tiles += p.groups()
 	}
@@ -102,10 +104,12 @@ func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits
 			p.parts = p.partsFor(tiles, limits)
 		}
 		if p.parts > 1 {
-			part, end := p.inParts(k)
-			pieces, ends = append(pieces, part), append(ends, end)
-		} else {
-			pieces = append(pieces, p.piece())
+			part, sums := p.inParts(k)
+			pieces, ends = append(pieces, part), append(ends, sums...)
+			continue
+		}
+		for _, own := range append(p.sharing, p) {
+			pieces = append(pieces, own.piece())
 		}
 	}
 	return append(sideBySide(g, pieces), sideBySide(g, ends)...)
