@@ -91,7 +91,7 @@ func TestSharedLeft(t *testing.T) {
 			g.Insts = append(g.Insts, inst(ir.MatMul, c.dt, []int{c.m, c.n}, backend.In(0), backend.In(1+i)))
 			g.Outputs = append(g.Outputs, backend.Output{Value: ref(i), Buf: 1 + c.rights + i, DType: c.dt, Shape: []int{c.m, c.n}})
 		}
-		limits := Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: 132, Family: NVIDIA, Warpgroups: true}
+		limits := Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: 132, Family: NVIDIA, Warpgroups: true, Memory: 227 << 10}
 		tr := trial{name: fmt.Sprintf("%v %d×%d×%d, %d of %v", c.dt, c.m, c.k, c.n, c.rights, c.right), group: g, limits: limits}
 		list = append(list, tr)
 		k, err := Render(g, limits)

@@ -143,11 +143,12 @@ const (
 	leastTall   = 2048
 )
 
-// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are in threadgroup memory, but
-// no more than mostStages of them.
+// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are in threadgroup memory, or the
+// room that few threadgroups have, but no more than mostStages of them.
 const (
 	bytesAhead = 24 << 10
 	mostStages = 6
+	ownMemory  = 2 << 10 // of a threadgroup, for the device and what a text declares itself
 )
 
 // thin says whether memory limits a product of matrix units.

@@ -168,19 +168,6 @@ func (p *product) rounds(pair int) bool {
 // thin says whether memory limits the product, which matrix units compute.
 func (p *product) thin() bool { return p.tile.thin(p.space.lens[1], p.space.lens[0]) }
 
-// loadAhead chooses how many parts of a thin product's operands are in threadgroup memory.
-func (p *product) loadAhead() {
-	if !p.thin() {
-		return
-	}
-	most := 1
-	for pair := range p.inner {
-		left, right, _ := p.pairOf(pair)
-		most = max(most, p.tile.stage(left, right))
-	}
-	p.tile.stages = max(2, min(mostStages, bytesAhead/most))
-}
-
 // writeTiled writes the product down, after all is declared.
 func (p *product) writeTiled(first int) {
 	if p.short() {
@@ -204,9 +191,12 @@ func (p *product) begin() {
 	bytes := 0
 	for pair := range p.inner {
 		left, right, _ := p.pairOf(pair)
-		bytes = max(bytes, t.stages*t.stage(left, right))
+		bytes = max(bytes, t.stage(left, right))
 	}
-	bytes = max(bytes, t.ends(p.sizeOf(typ)))
+	if p.thin() {
+		t.stages = max(2, min(mostStages, max(bytesAhead, p.room)/bytes))
+	}
+	bytes = max(t.stages*bytes, t.ends(p.sizeOf(typ)))
 	p.shared = (bytes + 15) / 16
 	p.ownTile()
 	t.clear(p.text, typ)
