@@ -18,6 +18,8 @@ const (
 	leastSplit = 256
 	leastDeep  = 1024
 	mostSplit  = 16
+
+	partsAtOnce = 8 // that a thread loads before it adds them up
 )
 
 // partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups, or
@@ -132,17 +134,19 @@ func (p *product) joinParts(at, elements int) *piece {
 	p.line("const %s i0 = e %% a.n0, i1 = left %% a.n1;", p.index)
 	p.line("left /= a.n1;")
 	p.batch()
+	load := map[int]string{1: "w[n][0] = a.partial[%s];", 4: "load4(a.partial + (%s), w[n]);"}[per]
 	p.line("float v[%d] = {};", per)
-	p.line("for (int part = 0; part < int(a.parts); part++) {")
+	p.line("for (int part = 0; part < int(a.parts); part += %d) {", partsAtOnce)
+	p.line("float w[%d][%d];", partsAtOnce, per)
+	p.line("UNROLL for (int n = 0; n < %d; n++) {", partsAtOnce)
+	p.line("if (part + n < int(a.parts)) "+load, "long(part + n) * a.elements + e")
+	p.line("}")
+	p.line("UNROLL for (int n = 0; n < %d && part + n < int(a.parts); n++) {", partsAtOnce)
+	p.line("UNROLL for (int d = 0; d < %d; d++) v[d] += w[n][d];", per)
+	p.close(2)
 	if per == 4 {
-		p.line("float w[4];")
-		p.line("load4(a.partial + (long(part) * a.elements + e), w);")
-		p.line("UNROLL for (int d = 0; d < 4; d++) v[d] += w[d];")
-		p.line("}")
 		p.finishVector("v[k]", first, nil)
 	} else {
-		p.line("v[0] += a.partial[long(part) * a.elements + e];")
-		p.line("}")
 		p.finishElement("v[0]", first)
 	}
 	p.line("}")
