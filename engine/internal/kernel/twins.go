@@ -28,7 +28,7 @@ const (
 	twinThreads = 256
 	mostStrip   = 256 // with more, a processor has no registers for two threadgroups
 	twinStages  = 4   // parts of x in threadgroup memory
-	mostRange   = 1024
+	mostRange   = 1536
 )
 
 // twins are such products: y and z.
@@ -85,24 +85,25 @@ func twinsOf(g *backend.Group, y, z *product, limits Limits) *twins {
 
 // cut chooses the ranges and strips of all twins: those with which the device is through first. A threadgroup
 // takes as long as its part of x does, as 128 rows more for b and its sums of z, and as 96 columns for its
-// sums of y. Towards the end, three of four processors are busy before memory is.
+// sums of y. Each processor has two, and towards the end memory needs one on each.
 func cut(list []*twins, limits Limits) {
 	best, rows, columns := math.MaxInt, 0, 0
-	try := func(r, c int) (groups int) {
+	try := func(r, c int) (groups, work int) {
 		for _, t := range list {
 			t.rows, t.parts = r, min(c, mostStrip*16/t.s, ceilPower(t.x.Layout.Shape[1]))/twinColumns
 			groups += t.strips() * t.ranges()
+			work += t.strips() * (t.x.Layout.Shape[0] + t.ranges()*128) * (t.strip() + 96)
 		}
-		return groups
+		return groups, work
 	}
-	for r := mostRange; r >= twinRows; r /= 2 {
+	for r := mostRange; r >= twinRows; r -= twinRows {
 		for c := mostStrip; c >= 2*twinColumns; c /= 2 {
-			groups := try(r, c)
+			groups, work := try(r, c)
 			if left := groups % (2 * max(1, limits.Processors)); left > 0 {
-				groups += max(0, limits.Processors*3/4-left)
+				work += max(0, limits.Processors-left) * (r + 128) * (c + 96)
 			}
-			if cost := groups * (r + 128) * (c + 96); cost < best {
-				best, rows, columns = cost, r, c
+			if work <= best { // of as many ranges, equal ones
+				best, rows, columns = work, r, c
 			}
 		}
 	}
