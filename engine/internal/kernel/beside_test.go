@@ -62,3 +62,45 @@ func TestSideBySide(t *testing.T) {
 	}
 	checkTrials(t, tools, check.Plain, list)
 }
+
+// Thin products of one left operand read it once, in parts.
+func TestSharedLeft(t *testing.T) {
+	tools, err := check.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	var list []trial
+	for _, c := range []struct {
+		dt      dtype.Type
+		right   dtype.Type
+		m, k, n int
+		turned  bool
+		rights  int
+		beside  int // right operands that are read beside the first
+	}{
+		{dtype.BF16, dtype.F32, 200, 700, 16, false, 3, 2},
+		{dtype.BF16, dtype.F32, 2100, 520, 12, false, 2, 1},
+		{dtype.F16, dtype.F16, 104, 900, 16, true, 3, 2},
+		{dtype.BF16, dtype.BF16, 72, 600, 24, true, 3, 1},
+		{dtype.BF16, dtype.F32, 200, 200, 16, false, 3, 0},
+		{dtype.BF16, dtype.F32, 200, 700, 10, false, 2, 0},
+	} {
+		g := &backend.Group{Name: "shared", Kind: backend.MatMul, Inputs: []backend.Input{withLayout(tensorInput(0, c.dt, c.m, c.k), lies(c.m, c.k, c.turned))}}
+		for i := range c.rights {
+			g.Inputs = append(g.Inputs, tensorInput(1+i, c.right, c.k, c.n))
+			g.Insts = append(g.Insts, inst(ir.MatMul, c.dt, []int{c.m, c.n}, backend.In(0), backend.In(1+i)))
+			g.Outputs = append(g.Outputs, backend.Output{Value: ref(i), Buf: 1 + c.rights + i, DType: c.dt, Shape: []int{c.m, c.n}})
+		}
+		limits := Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: 132, Family: NVIDIA, Warpgroups: true, Memory: 227 << 10}
+		tr := trial{name: fmt.Sprintf("%v %d×%d×%d, %d of %v", c.dt, c.m, c.k, c.n, c.rights, c.right), group: g, limits: limits}
+		list = append(list, tr)
+		k, err := Render(g, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := k.Dispatches[0].Text; c.beside > 0 && !strings.Contains(text, fmt.Sprintf("* b%d;", c.beside)) || strings.Contains(text, fmt.Sprintf("* b%d;", c.beside+1)) {
+			t.Errorf("%s: not %d right operands beside the first", tr.name, c.beside)
+		}
+	}
+	checkInModes(t, tools, list)
+}

@@ -27,11 +27,13 @@ type product struct {
 	parts   int                 // how many parts of the inner axis have threadgroups of their own, see parts.go
 	few     *few                // how threads share a product of few rows; else nil, and tile says
 	shared  int                 // uint4s of threadgroup memory of a tiled product
+	room    int                 // bytes of it that each threadgroup has where all are on the device at once
 	inside  map[backend.Ref]int // the values that stay in threadgroup memory, and how long a row of each is
 	norm    *backend.Inst       // of the left operands that are its result; nil if there is none
 	normed  []bool              // of each pair, whether its left operand is that
 	waits   bool                // its weights are loaded while the kernel before it still runs
 	gate    bool                // the epilogue of a later product reads this one, too
+	sharing []*product          // others that have its left operand, whose parts it computes beside its own
 }
 
 // A result is a value that a product stores: an output of the group, or what a later product reads.
@@ -96,18 +98,26 @@ func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits
 		pieces, ends = append(pieces, part), append(ends, sums...)
 	}
 	tiles := 0
+	list = shareLeft(list)
 	for _, p := range list {
 		tiles += p.groups()
 	}
+	groups := 0
 	for _, p := range list {
 		if p.few == nil {
 			p.parts = p.partsFor(tiles, limits)
 		}
+		groups += p.groups() * max(1, p.parts)
+	}
+	for _, p := range list {
+		p.room = limits.Memory/max(1, (groups+limits.Processors-1)/max(1, limits.Processors)) - ownMemory
 		if p.parts > 1 {
-			part, end := p.inParts(k)
-			pieces, ends = append(pieces, part), append(ends, end)
-		} else {
-			pieces = append(pieces, p.piece())
+			part, sums := p.inParts(k)
+			pieces, ends = append(pieces, part), append(ends, sums...)
+			continue
+		}
+		for _, own := range append(p.sharing, p) {
+			pieces = append(pieces, own.piece())
 		}
 	}
 	return append(sideBySide(g, pieces), sideBySide(g, ends)...)
@@ -221,7 +231,6 @@ func (p *product) lay(g *backend.Group, stored map[int]result, limits Limits) {
 	batches := s.size() / max(m*n, 1)
 	left, right := p.rests(p.longest())
 	p.tile = tileOf(m, n, batches, p.inst.DType, !left || !right || g.TF32, !left && !right && p.cellOf(p.longest()) != "float", limits)
-	p.loadAhead()
 	if p.short() && p.groups() >= 8*limits.Processors {
 		p.tile.high *= 2
 	}

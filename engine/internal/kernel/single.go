@@ -270,8 +270,8 @@ func turnedAlike(shape []int, at ir.Layout, least int) (axis, each int) {
 }
 
 // turn writes down what a thread of a rope does: it loads all of its numbers before it stores some, because
-// a compiler cannot know that none of them are in the same place. Rates that no kernel writes are loaded
-// before what the kernel before computes.
+// a compiler cannot know that none of them are in the same place, and computes the angles while they come.
+// Rates that no kernel writes are loaded before what the kernel before computes.
 func (e *elementText) turn(each int, reverse bool, rate string, stays bool, position string, stores *storing) {
 	per, load, store := 1, "%[2]s[h][0] = loaded(a.x[%[1]s]);", "a.y[%[1]s] = "+memoryTypes[e.g.Outputs[0].DType]+"(v[0]);"
 	if e.fours {
@@ -286,14 +286,6 @@ func (e *elementText) turn(each int, reverse bool, rate string, stays bool, posi
 	if stays {
 		e.line("wait_for_previous();")
 	}
-	angles := func() {
-		e.line("float2 turns[%d];", per)
-		e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, rates[k]);", per, position)
-	}
-	early := per*each == 1 // the loads of a single pair can be under way while its angle is computed
-	if !early {
-		angles()
-	}
 	e.line("float p[%[1]d][%[2]d], q[%[1]d][%[2]d];", each, per)
 	e.line("UNROLL for (int h = 0; h < %d; h++) {", each)
 	e.line(load, e.here("x")+" + h * a.x_head", "p")
@@ -302,9 +294,8 @@ func (e *elementText) turn(each int, reverse bool, rate string, stays bool, posi
 	if stores != nil {
 		stores.load(each, e.here("y")+" + h * a.y_head")
 	}
-	if early {
-		angles()
-	}
+	e.line("float2 turns[%d];", per)
+	e.line("UNROLL for (int k = 0; k < %d; k++) turns[k] = rope_turn(%s, rates[k]);", per, position)
 	if stores != nil {
 		stores.find(each, e.here("y")+" + h * a.y_head")
 	}

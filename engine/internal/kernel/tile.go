@@ -37,6 +37,7 @@ type tile struct {
 	stages       int  // how many parts of the inner axis are in threadgroup memory: all but one are loaded ahead
 	woven        bool // how lines lie in threadgroup memory: woven (prelude/mma.h), or a few elements apart
 	warpgroups   bool // four simdgroups multiply together where both operands have 16 bits
+	sets         int  // of columns, each with a right operand of its own; 0 stands for one
 }
 
 // means is what multiplies.
@@ -76,7 +77,7 @@ func (t *tile) broad() int {
 }
 
 func (t *tile) rows() int    { return t.tall() * t.high * t.down }
-func (t *tile) columns() int { return t.broad() * t.across }
+func (t *tile) columns() int { return t.broad() * t.across / max(t.sets, 1) }
 
 // stride is how far lines of wide elements lie apart in threadgroup memory. Sixteen bytes more than they
 // have let eight lines begin in eight different places of its banks.
@@ -113,7 +114,15 @@ const endPad = 8
 // stage is the threadgroup memory that a part of a pair's operands takes.
 func (t *tile) stage(left, right side) int {
 	return left.size*max(t.rows()*t.stride(left.size, left.depth), left.depth*t.stride(left.size, t.rows())) +
-		right.size*max(t.columns()*t.stride(right.size, right.depth), right.depth*t.stride(right.size, t.columns()))
+		max(t.sets, 1)*right.size*max(t.columns()*t.stride(right.size, right.depth), right.depth*t.stride(right.size, t.columns()))
+}
+
+// set is how many cells a set of a right operand's columns takes.
+func (t *tile) set(right side) int {
+	if right.turned {
+		return t.stride(right.size, right.depth) * t.columns()
+	}
+	return t.stride(right.size, t.columns()) * right.depth
 }
 
 // ends is the threadgroup memory that sums of so many bytes take.
@@ -134,11 +143,12 @@ const (
 	leastTall   = 2048
 )
 
-// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are in threadgroup memory, but
-// no more than mostStages of them.
+// Thin products wait for memory: parts of theirs that fill bytesAhead bytes are in threadgroup memory, or the
+// room that few threadgroups have, but no more than mostStages of them.
 const (
 	bytesAhead = 24 << 10
 	mostStages = 6
+	ownMemory  = 2 << 10 // of a threadgroup, for the device and what a text declares itself
 )
 
 // thin says whether memory limits a product of matrix units.
@@ -236,12 +246,9 @@ func (t *tile) steps(x *text, from, to string, left, right side, whole string, f
 	if left.paved {
 		ahead--
 	}
-	across, down := t.stride(left.size, depth)*t.rows(), t.stride(right.size, t.columns())*depth
+	across, down := t.stride(left.size, depth)*t.rows(), t.set(right)*max(t.sets, 1)
 	if left.turned {
 		across = t.stride(left.size, t.rows()) * depth
-	}
-	if right.turned {
-		down = t.stride(right.size, depth) * t.columns()
 	}
 	across, down = across*left.size, down*right.size
 	tiles := func(qualifier, step string) {
@@ -343,6 +350,7 @@ type source struct {
 	find               string // a line that what follows needs, or ""
 	from, element      string // the address of an element, and its expression
 	typ, zero          string // of a register, and its 0
+	set                int    // of columns
 }
 
 // fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`, into threadgroup
@@ -356,6 +364,9 @@ func (t *tile) fetch(x *text, o *source, to string, whole bool) {
 	cells, across := "left_tile", t.rows()
 	if o.n%2 == 1 {
 		cells, across = "right_tile", t.columns()
+		if o.set > 0 {
+			cells = fmt.Sprintf("(right_tile + %d)", o.set*t.set(o.side))
+		}
 	}
 	deep := (o.n%2 == 0) != o.turned // lines go along the inner axis
 	lines, along, inner, outer := o.depth, across, "line", "beside"
@@ -424,7 +435,11 @@ func (t *tile) add(x *text, left, right side, as, times string, spread bool) {
 	x.line("left_%s<%s> l[%d];", t.blocks(), as, t.high)
 	x.line("right_%s<%s> r[%d];", t.blocks(), as, t.wide)
 	x.line("UNROLL for (int i = 0; i < %d; i++) %s_left<%d, %v>(l[i], left_tile, down + 16 * i, d);", t.high, load(left), t.stride(left.size, leftWide), left.turned)
-	x.line("UNROLL for (int j = 0; j < %d; j++) %s_right<%d, %v>(r[j], right_tile, d, right + 16 * j);", t.wide, load(right), t.stride(right.size, rightWide), right.turned)
+	cells, j := "right_tile", "j"
+	if t.sets > 1 {
+		cells, j = fmt.Sprintf("right_tile + j / %d * %d", t.wide/t.sets, t.set(right)), fmt.Sprintf("(j %% %d)", t.wide/t.sets)
+	}
+	x.line("UNROLL for (int j = 0; j < %d; j++) %s_right<%d, %v>(r[j], %s, d, right + 16 * %s);", t.wide, load(right), t.stride(right.size, rightWide), right.turned, cells, j)
 	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
 	x.line("UNROLL for (int j = 0; j < %[1]d; j++) %[2]s(sum[%[1]d * i + j], l[i], r[j]);", t.wide, times)
 	x.close(2)
@@ -481,13 +496,20 @@ func (t *tile) addByThreads(x *text, left, right side, spread bool) {
 func (t *tile) putSums(x *text, typ string, spread bool, begin func()) {
 	stride := t.columns() + endPad
 	x.line("threadgroup %s* sums = (threadgroup %[1]s*)space;", typ)
-	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	wide, from := t.wide, "i"
+	if t.sets > 1 {
+		wide, from = t.wide/t.sets, "turn"
+		x.line("UNROLL for (int turn = 0; turn < %d; turn++) {", t.high*t.sets)
+		x.line("const int i = turn / %d, set = turn %% %[1]d;", t.sets)
+	} else {
+		x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
+	}
 	begin()
 	x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 	if t.by == byThreads {
 		x.line("UNROLL for (int j = 0; j < %d; j++) sums[(int(simd) / %d * 4 + y) * %d + right + %s] = sum[%d * i + j];", t.wide, t.across, stride, columnsOf("j", spread), t.wide)
 	} else {
-		x.line("UNROLL for (int j = 0; j < %d; j++) store_sum<%d>(sum[%d * i + j], sums + (int(simd) / %d * 16 * %d + right + 16 * j));", t.wide, stride, t.wide, t.across, stride)
+		x.line("UNROLL for (int j = 0; j < %d; j++) store_sum<%d>(sum[%[1]d * %[3]s + j], sums + (int(simd) / %[4]d * 16 * %[2]d + right + 16 * j));", wide, stride, from, t.across)
 	}
 	x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 }

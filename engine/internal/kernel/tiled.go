@@ -168,19 +168,6 @@ func (p *product) rounds(pair int) bool {
 // thin says whether memory limits the product, which matrix units compute.
 func (p *product) thin() bool { return p.tile.thin(p.space.lens[1], p.space.lens[0]) }
 
-// loadAhead chooses how many parts of a thin product's operands are in threadgroup memory.
-func (p *product) loadAhead() {
-	if !p.thin() {
-		return
-	}
-	most := 1
-	for pair := range p.inner {
-		left, right, _ := p.pairOf(pair)
-		most = max(most, p.tile.stage(left, right))
-	}
-	p.tile.stages = max(2, min(mostStages, bytesAhead/most))
-}
-
 // writeTiled writes the product down, after all is declared.
 func (p *product) writeTiled(first int) {
 	if p.short() {
@@ -204,9 +191,12 @@ func (p *product) begin() {
 	bytes := 0
 	for pair := range p.inner {
 		left, right, _ := p.pairOf(pair)
-		bytes = max(bytes, t.stages*t.stage(left, right))
+		bytes = max(bytes, t.stage(left, right))
 	}
-	bytes = max(bytes, t.ends(p.sizeOf(typ)))
+	if p.thin() {
+		t.stages = max(2, min(mostStages, max(bytesAhead, p.room)/bytes))
+	}
+	bytes = max(t.stages*bytes, t.ends(p.sizeOf(typ)))
 	p.shared = (bytes + 15) / 16
 	p.ownTile()
 	t.clear(p.text, typ)
@@ -241,16 +231,23 @@ func (p *product) multiply(pair int) {
 	}
 	whole := fmt.Sprintf("row + %d <= a.n1 && column + %d <= a.n0", t.rows(), t.columns())
 	fetch := func(whole bool) {
-		p.fetch(left, to, whole)
-		p.fetch(right, to, whole)
+		p.fetch(left, 0, to, whole)
+		for set := range max(t.sets, 1) {
+			p.fetch(right, set, to, whole)
+		}
 	}
 	t.steps(p.text, from, to, left, right, whole, fetch, func() { p.add(pair, left, right, as) })
 }
 
-// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`.
-func (p *product) fetch(o side, to string, whole bool) {
-	f := source{side: o, name: "i1", first: "row", limit: "a.n1", from: fmt.Sprintf("a.%s + (%s)", p.operand(o.n), p.operandIndex(o.n)),
-		element: p.operandElement(o.n), typ: register(p.inst.DType), zero: "0"}
+// fetch loads the part of an operand from `next` of the inner axis on, up to the place `to`. A right operand
+// of another set of columns lies as the first does.
+func (p *product) fetch(o side, set int, to string, whole bool) {
+	name := p.operand(o.n)
+	if set > 0 {
+		name = p.operand(2*set + 1)
+	}
+	f := source{side: o, name: "i1", first: "row", limit: "a.n1", from: fmt.Sprintf("a.%s + (%s)", name, p.operandIndex(o.n)),
+		element: p.operandElement(o.n), typ: register(p.inst.DType), zero: "0", set: set}
 	if o.n%2 == 1 {
 		f.name, f.first, f.limit = "i0", "column", "a.n0"
 	}
@@ -318,7 +315,7 @@ func (p *product) end(first int) {
 		switch {
 		case p.parts > 1:
 			p.line("if (i0 < a.n0 && i1 < a.n1) {")
-			p.line("const long to = ((long(part) * a.batches + batch) * a.n1 + i1) * a.n0 + i0;")
+			p.line("const long to = ((%slong(part) * a.batches + batch) * a.n1 + i1) * a.n0 + i0;", map[bool]string{true: "long(set) * a.parts * a.batches + "}[t.sets > 1])
 			if per == 4 {
 				p.line("float v[4];")
 				p.line("UNROLL for (int d = 0; d < 4; d++) v[d] = %s + d];", at)

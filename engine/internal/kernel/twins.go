@@ -16,9 +16,11 @@ import (
 //
 // Memory limits them, so each part of x comes to threadgroup memory once and is multiplied both ways. A
 // threadgroup has a strip of columns and a range of rows. It goes along the strip, 128 rows at a time, in
-// parts of 64 columns that are loaded ahead. Of a part each of eight simdgroups multiplies 16 rows by b,
-// which stays in threadgroup memory, and h by 8 columns. So sums of y are complete, as far as the strip goes,
-// after each 128 rows; those of z, of all parts of the strip, stay in registers until the rows are done.
+// parts of 64 columns that are loaded ahead. The parts of a strip are as far apart as there are strips: what
+// threadgroups side by side read at one time lies side by side, so that all channels of the memory have work.
+// Of a part each of eight simdgroups multiplies 16 rows by b, which stays in threadgroup memory, and h by 8
+// columns. So sums of y are complete, as far as the strip goes, after each 128 rows; those of z, of all parts
+// of the strip, stay in registers until the rows are done.
 // Strips are parts of y, and ranges parts of z: parts.go says how these are added up.
 const (
 	twinRows    = 128
@@ -26,7 +28,7 @@ const (
 	twinThreads = 256
 	mostStrip   = 256 // with more, a processor has no registers for two threadgroups
 	twinStages  = 4   // parts of x in threadgroup memory
-	mostRange   = 1024
+	mostRange   = 1536
 )
 
 // twins are such products: y and z.
@@ -83,24 +85,25 @@ func twinsOf(g *backend.Group, y, z *product, limits Limits) *twins {
 
 // cut chooses the ranges and strips of all twins: those with which the device is through first. A threadgroup
 // takes as long as its part of x does, as 128 rows more for b and its sums of z, and as 96 columns for its
-// sums of y. Towards the end, three of four processors are busy before memory is.
+// sums of y. Each processor has two, and towards the end memory needs one on each.
 func cut(list []*twins, limits Limits) {
 	best, rows, columns := math.MaxInt, 0, 0
-	try := func(r, c int) (groups int) {
+	try := func(r, c int) (groups, work int) {
 		for _, t := range list {
 			t.rows, t.parts = r, min(c, mostStrip*16/t.s, ceilPower(t.x.Layout.Shape[1]))/twinColumns
 			groups += t.strips() * t.ranges()
+			work += t.strips() * (t.x.Layout.Shape[0] + t.ranges()*128) * (t.strip() + 96)
 		}
-		return groups
+		return groups, work
 	}
-	for r := mostRange; r >= twinRows; r /= 2 {
+	for r := mostRange; r >= twinRows; r -= twinRows {
 		for c := mostStrip; c >= 2*twinColumns; c /= 2 {
-			groups := try(r, c)
+			groups, work := try(r, c)
 			if left := groups % (2 * max(1, limits.Processors)); left > 0 {
-				groups += max(0, limits.Processors*3/4-left)
+				work += max(0, limits.Processors-left) * (r + 128) * (c + 96)
 			}
-			if cost := groups * (r + 128) * (c + 96); cost < best {
-				best, rows, columns = cost, r, c
+			if work <= best { // of as many ranges, equal ones
+				best, rows, columns = work, r, c
 			}
 		}
 	}
@@ -148,7 +151,7 @@ func (t *twins) pieces(k *Kernel) (part *piece, ends []*piece) {
 func (t *twins) write() {
 	typ, sums := memoryTypes[t.x.DType], t.parts/2*t.s/16
 	t.line("const int me = int(at.x), side = int(simd), strip = int(group.x) %% a.strips, range = int(group.x) / a.strips;")
-	t.line("const int column = strip * %d, row = range * a.rows, rounds = (min(a.rows, a.m - row) + %d) / %d;", t.strip(), twinRows-1, twinRows)
+	t.line("const int column = strip * %d, apart = a.strips * %[1]d, row = range * a.rows, rounds = (min(a.rows, a.m - row) + %[2]d) / %[3]d;", twinColumns, twinRows-1, twinRows)
 	t.line("threadgroup %s* const right = (threadgroup %[1]s*)space;", typ)
 	t.line("threadgroup %s* const stages = right + %d;", typ, t.r*t.strip())
 	t.line("queued_copies copies;")
@@ -156,7 +159,7 @@ func (t *twins) write() {
 	t.fetch("0")
 	t.line("}")
 	t.line("UNROLL for (int q = 0; q < %d; q++) {", t.r*t.strip()/twinThreads)
-	t.line("const int e = me + q * %d, line = e / %d, beside = e %% %[2]d, n = column + beside;", twinThreads, t.strip())
+	t.line("const int e = me + q * %d, line = e / %d, beside = e %% %[2]d, n = column + beside / %[3]d * apart + beside %% %[3]d;", twinThreads, t.strip(), twinColumns)
 	t.line("right[woven<%s, %d>(line, beside)] = %[1]s(line < a.r && n < a.n ? float(loaded(a.b[n * a.b_n + line * a.b_r])) : 0.0f);", typ, t.strip())
 	t.line("}")
 	t.line("sum_fragment z[%d];", sums)
@@ -178,7 +181,7 @@ func (t *twins) write() {
 	t.close(2)
 	t.line("UNROLL for (int e = 0; e < %d; e += 2) {", 8*sums)
 	t.line("const int part = e / %d * 2 + e / 4 %% 2;", t.s/2)
-	t.line("const int i0 = column + part * %d + side * 8 + column_of(z[0], lane, e %% 4), i1 = e / 8 %% %d * 16 + row_of(z[0], lane, e %% 4);", twinColumns, t.s/16)
+	t.line("const int i0 = column + part * apart + side * 8 + column_of(z[0], lane, e %% 4), i1 = e / 8 %% %d * 16 + row_of(z[0], lane, e %% 4);", t.s/16)
 	t.store("z", "a.n", "a.s", "range")
 	t.line("}")
 }
@@ -223,7 +226,7 @@ func (t *twins) fetch(round string) {
 	typ := memoryTypes[t.x.DType]
 	t.line("if (%s + next / %d < rounds) {", round, t.parts)
 	t.line("threadgroup %s* to = stages + %s;", typ, t.place(round, "next"))
-	t.line("const int top = row + (%s + next / %d) * %d, from = column + next %% %[2]d * %[4]d;", round, t.parts, twinRows, twinColumns)
+	t.line("const int top = row + (%s + next / %d) * %d, from = column + next %% %[2]d * apart;", round, t.parts, twinRows)
 	copies := func(name string, wide int, from, end string) {
 		t.line("UNROLL for (int q = 0; q < %d; q++) {", twinRows*wide/8/twinThreads)
 		t.line("const int line = me / %d + q * %d, beside = me %% %[1]d * 8;", wide/8, twinThreads/(wide/8))
