@@ -193,12 +193,12 @@ func grid(width int, outer []int, limits Limits) (groups, threads [3]int) {
 	return groups, threads
 }
 
-// fewestIdle is the largest power of two up to most, and from a simdgroup on, of which groups along n threads
-// of work leave less than a sixteenth idle, or else those that leave the fewest.
+// fewestIdle is the power of two up to most, and from a simdgroup on, of which groups along n threads of work
+// leave the fewest idle; of equal ones the largest.
 func fewestIdle(n, most int) int {
 	idle := func(threads int) int { return (threads - n%threads) % threads }
 	best := most
-	for t := most; t >= simdWidth && 16*idle(best) > n; t /= 2 {
+	for t := most / 2; t >= simdWidth; t /= 2 {
 		if idle(t) < idle(best) {
 			best = t
 		}
