@@ -135,8 +135,6 @@ const (
 	// times as long.
 	mostScores  = 1 << 30
 	scoresShare = 8
-	// attentionAlignment is what a library wants, in bytes.
-	attentionAlignment = 16
 )
 
 // attend writes attention or its gradient as calls of the library, if the library has it and it is worth
@@ -201,7 +199,7 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 	for i, v := range operands {
 		input := inputOf(g, v)
 		c.Operands[i] = placeOf(input)
-		if c.Operands[i].At%attentionAlignment != 0 || !a.lay(i, input.Layout, input.DType) {
+		if c.Operands[i].At%operandAlignment != 0 || !a.lay(i, input.Layout, input.DType) {
 			return c, false
 		}
 	}
@@ -233,7 +231,7 @@ func (a *Attention) lay(operand int, l ir.Layout, dt dtype.Type) (ok bool) {
 
 // attendedRows is how the rows of an operand lie: each without gaps, and at multiples of the alignment.
 func attendedRows(l ir.Layout, dt dtype.Type) (at [3]int, ok bool) {
-	each := attentionAlignment / dt.Size()
+	each := operandAlignment / dt.Size()
 	if l.Stride[3] != 1 || l.Shape[3]%each != 0 {
 		return at, false
 	}
@@ -278,7 +276,7 @@ func (c *AttentionCall) split(memory int) (calls []AttentionCall, ok bool) {
 				all, _, _ := a.Shape(operand)
 				begin := (b*a.At[operand][0] + h*all/a.KeyHeads*a.At[operand][1]) * a.size(operand)
 				part.Operands[operand].At += begin
-				if begin%attentionAlignment != 0 {
+				if begin%operandAlignment != 0 {
 					return nil, false
 				}
 			}

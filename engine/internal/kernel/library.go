@@ -150,6 +150,8 @@ func (d *Dispatch) placed() *Placement {
 		return &d.Library.Placement
 	case d.Attend != nil:
 		return &d.Attend.Placement
+	case d.Convolve != nil:
+		return &d.Convolve.Placement
 	case d.Solve != nil:
 		return &d.Solve.Placement
 	}
@@ -162,6 +164,8 @@ type Library struct {
 	Offer func(p Product) (workspace int, ok bool)
 	// Attend says so of attention; nil if the library has none.
 	Attend func(a Attention) (workspace int, ok bool)
+	// Convolve says so of a convolution; nil if the library has none.
+	Convolve func(c Convolution) (workspace int, ok bool)
 	// Solve says so of a routine of linear algebra; nil if the library has none.
 	Solve func(r ir.Routine) (workspace int, ok bool)
 	// Room is how many bytes of workspace attention of f32 may have for its scores; with 0 it is left to the
@@ -170,7 +174,7 @@ type Library struct {
 	// Memory is how many bytes the device has.
 	Memory int
 	// Always gives the library every product that it has, but those of few rows, whatever that costs, and
-	// all attention.
+	// all attention and convolutions.
 	Always bool
 }
 
@@ -182,7 +186,9 @@ const (
 	launchBytes = 8 << 20
 	// codesBytes is what a large GPU moves in the time in which tiles of 16 bits read an element from codes.
 	codesBytes = 8
-	// workspaceAlignment is what libraries want.
+	// operandAlignment and workspaceAlignment are what libraries want, in bytes: the first that of attention and
+	// convolutions.
+	operandAlignment   = 16
 	workspaceAlignment = 256
 )
 

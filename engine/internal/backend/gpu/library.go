@@ -12,15 +12,16 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
-// What a library computes, see package kernel: a matrix product, with its matrices, and attention or its
-// gradient.
+// What a library computes, see package kernel: a matrix product, with its matrices, and attention,
+// convolutions and their gradients.
 type (
-	Product   = kernel.Product
-	Matrix    = kernel.Matrix
-	Attention = kernel.Attention
+	Product     = kernel.Product
+	Matrix      = kernel.Matrix
+	Attention   = kernel.Attention
+	Convolution = kernel.Convolution
 )
 
-// A Work is a *Product, an *Attention or an *ir.Routine.
+// A Work is a *Product, an *Attention, a *Convolution or an *ir.Routine.
 type Work interface {
 	fmt.Stringer
 	// Bytes is how far an operand reaches from where it begins; 0 if there is none.
@@ -44,6 +45,15 @@ type Attender interface {
 	// error has the code Unsupported if the library lacks it. It takes tens of milliseconds, and a second
 	// where the library compiles or is loaded.
 	Attention(a Attention) (Computation, error)
+}
+
+// A Convolver is a Device with a library of convolutions: cuDNN.
+type Convolver interface {
+	Device
+	// Convolution chooses how the library computes a convolution whose operands begin at multiples of 16
+	// bytes, with at most so many bytes of workspace, so that each time it gives the same bits. Its error has
+	// the code Unsupported if the library lacks it. It takes tens of milliseconds, as Attention.
+	Convolution(c Convolution, workspace int) (Computation, error)
 }
 
 // A Solver is a Device with a library of linear algebra and Fourier transforms: cuSOLVER and cuFFT.
@@ -74,8 +84,8 @@ type Computation interface {
 type Chooser interface {
 	Computation
 	// Choose takes the fastest of them on the device, for this process and for all that are given the same
-	// folder. It takes milliseconds the first time. Where nothing can be noted there, the choice is left as
-	// it is. No stream may have the product encoded.
+	// folder. It takes milliseconds the first time, and where the library compiles a second. Where nothing
+	// can be noted there, the choice is left as it is. No stream may have the work encoded.
 	Choose(folder string)
 }
 
@@ -88,9 +98,9 @@ type Operands struct {
 	Scale     float32
 }
 
-// librariesSwitch is the variable that, set to off, leaves all products and attention to the backend's own
-// kernels, so that the two can be compared. Set to always, it gives a library all that it has. Set to
-// untimed, it takes of the ways that a library proposes for a product the first, as always does, too.
+// librariesSwitch is the variable that, set to off, leaves all products, attention and convolutions to the
+// backend's own kernels, so that the two can be compared. Set to always, it gives a library all that it has.
+// Set to untimed, it takes of the ways that a library proposes for work the first, as always does, too.
 const librariesSwitch = "MCS_LIBRARIES"
 
 // mostWorkspace is the workspace that NVIDIA recommends for Hopper.
@@ -99,15 +109,16 @@ const mostWorkspace = 32 << 20
 // usually is how memory of the backend is aligned, at least, but for views that begin elsewhere.
 const usually = 16
 
-// A library has the products and the attention that groups were compiled to.
+// A library has the work that groups were compiled to.
 type library struct {
 	sync.Mutex
-	device   Multiplier
-	attender Attender // nil if the device has no library of attention
-	solver   Solver   // nil if it has none of linear algebra and Fourier transforms
-	always   bool
-	timed    bool            // the fastest of a library's ways is taken
-	known    map[any]*choice // by Product, Attention or ir.Routine; nil where the library has none
+	device    Multiplier
+	attender  Attender  // nil if the device has no library of attention
+	convolver Convolver // nil if it has none of convolutions
+	solver    Solver    // nil if it has none of linear algebra and Fourier transforms
+	always    bool
+	timed     bool            // the fastest of a library's ways is taken
+	known     map[any]*choice // by Product, Attention, Convolution or ir.Routine; nil where the library has none
 }
 
 // A choice is how work is computed with operands that are aligned as usual, and with those that are aligned
@@ -122,53 +133,61 @@ func newLibrary(d Device) *library {
 		return nil
 	}
 	attender, _ := d.(Attender)
+	convolver, _ := d.(Convolver)
 	solver, _ := d.(Solver)
-	return &library{device: m, attender: attender, solver: solver, always: wanted == "always", timed: wanted != "always" && wanted != "untimed", known: map[any]*choice{}}
+	return &library{device: m, attender: attender, convolver: convolver, solver: solver, always: wanted == "always",
+		timed: wanted != "always" && wanted != "untimed", known: map[any]*choice{}}
 }
 
-// choose returns how a Product, an Attention or a Routine is computed, or nil.
+// choose returns how a Product, an Attention, a Convolution or a Routine is computed, or nil.
 func (l *library) choose(work any) *choice {
 	l.Lock()
 	defer l.Unlock()
 	c, known := l.known[work]
 	if !known {
-		switch w := work.(type) {
-		case Product:
-			c = l.prepare(w)
-		case Attention:
-			if by, err := l.attender.Attention(w); err == nil {
-				c = &choice{by, by}
-			}
-		case ir.Routine:
-			if l.solver == nil {
-				break
-			}
-			if by, err := l.solver.Routine(w); err == nil {
-				c = &choice{by, by}
-			}
-		}
+		c = l.prepare(work)
 		l.known[work] = c
 	}
 	return c
 }
 
-func (l *library) prepare(p Product) *choice {
-	usual, err := l.device.Multiplication(p, usually, mostWorkspace)
+func (l *library) prepare(work any) *choice {
+	usual, err := l.ask(work, usually)
 	if err != nil {
 		return nil
 	}
 	if c, ok := usual.(Chooser); ok && l.timed {
 		c.Choose(cacheDir())
 	}
-	loose, err := l.device.Multiplication(p, 1, mostWorkspace)
-	if err != nil {
-		usual.Close()
-		return nil
+	loose := usual
+	if _, ok := work.(Product); ok {
+		if loose, err = l.ask(work, 1); err != nil {
+			usual.Close()
+			return nil
+		}
 	}
 	return &choice{usual, loose}
 }
 
-// offer tells package kernel whether there is a Product, an Attention or a Routine.
+// ask is for how a library of the device computes work, of which the matrices of a product are aligned to so
+// many bytes.
+func (l *library) ask(work any, alignment int) (Computation, error) {
+	switch w := work.(type) {
+	case Product:
+		return l.device.Multiplication(w, alignment, mostWorkspace)
+	case Attention:
+		return l.attender.Attention(w)
+	case Convolution:
+		return l.convolver.Convolution(w, RoomOf(l.device.Info()))
+	case ir.Routine:
+		if l.solver != nil {
+			return l.solver.Routine(w)
+		}
+	}
+	return nil, errors.ErrUnsupported
+}
+
+// offer tells package kernel whether there is such work, and how many bytes of workspace it needs.
 func (l *library) offer(work any) (workspace int, ok bool) {
 	c := l.choose(work)
 	if c == nil {
@@ -193,8 +212,8 @@ func (l *library) close() {
 // hold, so that launches are few.
 const mostRoom = 256 << 20
 
-// RoomOf is how many bytes attention's scores may take on a device, or a convolution's columns: a small part
-// of its memory.
+// RoomOf is how many bytes attention's scores may take on a device, a convolution's columns, or what a library
+// needs beside them: a small part of its memory.
 func RoomOf(d Info) int { return int(min(mostRoom, d.Memory/256)) }
 
 // limits tells package kernel what there is.
@@ -203,6 +222,9 @@ func (l *library) limits() *kernel.Library {
 	k := &kernel.Library{Offer: func(p Product) (int, bool) { return l.offer(p) }, Room: RoomOf(info), Memory: int(info.Memory), Always: l.always}
 	if l.attender != nil {
 		k.Attend = func(a Attention) (int, bool) { return l.offer(a) }
+	}
+	if l.convolver != nil {
+		k.Convolve = func(c Convolution) (int, bool) { return l.offer(c) }
 	}
 	if l.solver != nil {
 		k.Solve = func(r ir.Routine) (int, bool) { return l.offer(r) }
@@ -229,6 +251,8 @@ func (b *Backend) newCall(d *kernel.Dispatch) *libraryCall {
 		return c
 	case d.Attend != nil:
 		return &libraryCall{b.library.choose(d.Attend.Attention), &d.Attend.Attention, &d.Attend.Placement, -1}
+	case d.Convolve != nil:
+		return &libraryCall{b.library.choose(d.Convolve.Convolution), &d.Convolve.Convolution, &d.Convolve.Placement, -1}
 	case d.Solve != nil:
 		return &libraryCall{b.library.choose(d.Solve.Routine), &d.Solve.Routine, &d.Solve.Placement, -1}
 	}

@@ -38,6 +38,17 @@ func (d *device) Attention(a gpu.Attention) (gpu.Computation, error) {
 	}}, nil
 }
 
+// Convolution is a convolution of the library, if there is one. It is computed in this process.
+func (d *device) Convolution(c gpu.Convolution, workspace int) (gpu.Computation, error) {
+	if !d.driver.Library {
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "convolution", Text: "no library", Index: -1}
+	}
+	return &computation{d, &c, 16, []int{c.Result()}, func(_ float32, memory [kernel.AttentionOperands][]byte) {
+		d.driver.convolutions.Add(1)
+		fake.Convolve(&c, memory)
+	}}, nil
+}
+
 // Routine is a routine of the library, if there is one. It is computed in this process.
 func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
 	if !d.driver.Library {

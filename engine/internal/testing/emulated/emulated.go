@@ -45,7 +45,7 @@ type Driver struct {
 	// Unified lets the processor see all memory, as on Apple's GPUs.
 	Unified bool
 
-	products, attentions atomic.Int64 // of the library that ran
+	products, attentions, convolutions atomic.Int64 // of the library that ran
 }
 
 // Name is "emulated".

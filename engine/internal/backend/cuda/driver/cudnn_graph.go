@@ -2,6 +2,7 @@ package driver
 
 import (
 	"errors"
+	"iter"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
@@ -23,18 +24,23 @@ type tensor struct {
 	id   int
 }
 
-// A form is the shape of a tensor of four axes, its strides, and its type.
+// A form is the shape of a tensor of four axes or five, its strides, and its type.
 type form struct {
-	dims, strides [4]int
+	dims, strides []int
 	dtype         int
 }
 
-// The kinds of descriptors, attributes and modes of cudnn_graph.h that graphs of attention need.
+// The kinds of descriptors, attributes, modes and notes of cudnn_graph.h that our graphs need.
 const (
 	kindPointwise     = 0
+	kindConvolution   = 1
+	kindEngine        = 2
 	kindConfig        = 3
 	kindHeuristics    = 4
 	kindPlan          = 5
+	kindOpConv        = 10
+	kindOpConvWeight  = 11
+	kindOpConvData    = 12
 	kindOpPointwise   = 13
 	kindGraph         = 15
 	kindPack          = 16
@@ -47,12 +53,17 @@ const (
 	attrPwMode        = 0
 	attrPwPrecision   = 1
 	attrPwAxis        = 9
+	attrConvType      = 100 // then the mode, dilations, strides, zeros after and before, and the number of axes
 	attrHeurMode      = 200
 	attrHeurGraph     = 201
 	attrHeurResults   = 202
+	attrConfigEngine  = 300
 	attrPlanHandle    = 400
 	attrPlanConfig    = 401
 	attrPlanWorkspace = 402
+	attrOpConv        = 700 // alpha, then beta, the description, the weight, x and y
+	attrOpConvData    = 706
+	attrOpConvWeight  = 712
 	attrOpPw          = 750 // then x, b and y
 	attrOpPwT         = 758
 	attrGraphHandle   = 800
@@ -62,6 +73,8 @@ const (
 	attrPackIDs       = 1000
 	attrPackPointers  = 1001
 	attrPackWorkspace = 1003
+	attrEngineIndex   = 1301
+	attrEngineNotes   = 1303
 	attrMatMulType    = 1500
 	attrOpMatMulA     = 1520 // then B, C and the description
 	attrReduce        = 1600 // then the type
@@ -76,6 +89,8 @@ const (
 	reduceAdd, reduceMax = 0, 3
 
 	heuristicsFallback, heuristicsA = 2, 3
+
+	noteTensorCore, noteRoundsInputs, noteRoundsSums, noteFFT, noteAnyOrder, noteWinograd, notes = 0, 1, 2, 3, 4, 5, 10
 )
 
 func (o *operations) describe(kind uintptr, attributes ...attribute) descriptor {
@@ -99,7 +114,7 @@ func (o *operations) does(kind uintptr, attributes ...attribute) {
 func (o *operations) tensor(f form, virtual, number bool) tensor {
 	o.known++
 	return tensor{o.describe(kindTensor, numbers(attrTensorAlign, 16), enum(attrTensorAlign+1, typeData, f.dtype),
-		numbers(attrTensorAlign+2, f.dims[:]...), numbers(attrTensorAlign+3, f.strides[:]...),
+		numbers(attrTensorAlign+2, f.dims...), numbers(attrTensorAlign+3, f.strides...),
 		numbers(attrTensorID, o.known), truth(attrTensorID+1, virtual), truth(attrTensorID+2, number)), o.known}
 }
 
@@ -107,7 +122,7 @@ func (o *operations) memory(f form) tensor { return o.tensor(f, false, false) }
 
 // number adds one that is given when the graph runs.
 func (o *operations) number(dtype int) tensor {
-	one := [4]int{1, 1, 1, 1}
+	one := []int{1, 1, 1, 1}
 	return o.tensor(form{one, one, dtype}, false, true)
 }
 
@@ -166,41 +181,97 @@ func (o *operations) seen(f form, x tensor) tensor {
 	return y
 }
 
-// plan asks the library's heuristics, which go by the graph alone, and takes the first of their answers that
-// the library can run. workspace is in bytes.
-func (o *operations) plan() (plan descriptor, workspace int, err error) {
-	l := o.library
-	handle := attribute{attrGraphHandle, typeHandle, 1, []uint64{uint64(l.handle)}}
-	graph := o.describe(kindGraph, handle, refers(attrGraphOps, o.list...))
-	if o.err != nil {
-		return 0, 0, o.err
-	}
-	handle.name = attrPlanHandle
+// A graphPlan is how a graph is computed.
+type graphPlan struct {
+	desc      descriptor
+	workspace int // bytes
+}
+
+// first is the plan of the first proposal that the library can run.
+func (o *operations) first() (graphPlan, error) {
 	var reasons []error
-	for _, mode := range []int{heuristicsA, heuristicsFallback} {
-		heuristics, err := l.describe(kindHeuristics, refers(attrHeurGraph, graph), enum(attrHeurMode, typeMode, mode))
-		if err != nil {
-			reasons = append(reasons, err)
-			continue
-		}
-		o.made = append(o.made, heuristics)
-		configs, err := o.results(heuristics)
-		if err != nil {
-			reasons = append(reasons, err)
-			continue
-		}
-		for _, config := range configs {
-			plan, err := l.describe(kindPlan, handle, refers(attrPlanConfig, config))
-			if err != nil {
-				reasons = append(reasons, err)
-				continue
+	for config, err := range o.proposals() {
+		if err == nil {
+			var p graphPlan
+			if p, err = o.plan(config); err == nil {
+				o.made = append(o.made, p.desc)
+				return p, nil
 			}
-			o.made = append(o.made, plan)
-			workspace, err = l.number(plan, attrPlanWorkspace)
-			return plan, workspace, err
+		}
+		reasons = append(reasons, err)
+	}
+	return graphPlan{}, o.lacks(reasons...)
+}
+
+// lacks is the error of a graph that no engine computes.
+func (o *operations) lacks(reasons ...error) error {
+	l := o.library
+	return gpu.Errorf(gpu.Unsupported, l.device.Name, "cudnn", "%s has no engine: %v", l.name, errors.Join(reasons...))
+}
+
+// proposals are what the library's heuristics, which go by the graph alone, answer, the best first.
+func (o *operations) proposals() iter.Seq2[descriptor, error] {
+	return func(yield func(descriptor, error) bool) {
+		l := o.library
+		graph := o.describe(kindGraph, o.handle(attrGraphHandle), refers(attrGraphOps, o.list...))
+		if o.err != nil {
+			yield(0, o.err)
+			return
+		}
+		for _, mode := range []int{heuristicsA, heuristicsFallback} {
+			heuristics, err := l.describe(kindHeuristics, refers(attrHeurGraph, graph), enum(attrHeurMode, typeMode, mode))
+			var configs []descriptor
+			if err == nil {
+				o.made = append(o.made, heuristics)
+				configs, err = o.results(heuristics)
+			}
+			if err != nil && !yield(0, err) {
+				return
+			}
+			for _, config := range configs {
+				if !yield(config, nil) {
+					return
+				}
+			}
 		}
 	}
-	return 0, 0, gpu.Errorf(gpu.Unsupported, l.device.Name, "cudnn", "%s has no engine: %v", l.name, errors.Join(reasons...))
+}
+
+// plan makes that of a proposal, which the caller discards.
+func (o *operations) plan(config descriptor) (p graphPlan, err error) {
+	l := o.library
+	if p.desc, err = l.describe(kindPlan, o.handle(attrPlanHandle), refers(attrPlanConfig, config)); err != nil {
+		return graphPlan{}, err
+	}
+	if p.workspace, err = l.number(p.desc, attrPlanWorkspace); err != nil {
+		l.discard(p.desc)
+		return graphPlan{}, err
+	}
+	return p, nil
+}
+
+// engine is the number of a proposal's engine, and what the library notes about its numbers.
+func (o *operations) engine(config descriptor) (index int, list []int32, err error) {
+	l := o.library
+	engine, err := l.empty(kindEngine)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer l.discard(engine)
+	count, noted := new(int64), new([notes]int32)
+	const get = "cudnnBackendGetAttribute"
+	err = errors.Join(
+		l.do(get, l.get, uintptr(config), attrConfigEngine, typeDescriptor, 1, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(&engine))),
+		l.do(get, l.get, uintptr(engine), attrEngineNotes, typeNote, notes, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(noted))))
+	if err != nil {
+		return 0, nil, err
+	}
+	index, err = l.number(engine, attrEngineIndex)
+	return index, noted[:min(max(*count, 0), notes)], err
+}
+
+func (o *operations) handle(name uintptr) attribute {
+	return attribute{name, typeHandle, 1, []uint64{uint64(o.library.handle)}}
 }
 
 // results are the heuristics' answers, the best first.
@@ -224,6 +295,33 @@ func (o *operations) results(heuristics descriptor) ([]descriptor, error) {
 	err := l.do("cudnnBackendGetAttribute", l.get, uintptr(heuristics), attrHeurResults, typeDescriptor, uintptr(len(configs)),
 		uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(&configs[0])))
 	return configs[:min(int(*count), len(configs))], err
+}
+
+// A pack is what a graph gets in a run: tensors' numbers and addresses.
+type pack struct {
+	ids       []int
+	addresses []uint64
+}
+
+func (p *pack) add(which tensor, address uintptr) {
+	if which.desc != 0 {
+		p.ids = append(p.ids, which.id)
+		p.addresses = append(p.addresses, uint64(address))
+	}
+}
+
+// encode encodes the call of a plan, and the end of what it gets.
+func (o *operations) encode(to *list, stream uintptr, by graphPlan, p *pack, workspace uintptr) error {
+	l := o.library
+	desc, err := l.describe(kindPack, numbers(attrPackIDs, p.ids...), attribute{attrPackPointers, typePointer, len(p.ids), p.addresses},
+		attribute{attrPackWorkspace, typePointer, 1, []uint64{uint64(workspace)}})
+	if err != nil {
+		return err
+	}
+	to.call(l.setStream, l.handle, stream)
+	to.call(l.execute, l.handle, uintptr(by.desc), uintptr(desc))
+	to.call(l.drop, uintptr(desc))
+	return nil
 }
 
 // close discards everything.

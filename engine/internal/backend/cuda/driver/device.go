@@ -29,7 +29,7 @@ type device struct {
 
 	nvrtc      compiler
 	products   opening[cublasLt]
-	attentions opening[cudnn]
+	networks   opening[cudnn]
 	solvers    opening[cusolver]
 	triangles  opening[cublas]
 	transforms opening[cufft]
