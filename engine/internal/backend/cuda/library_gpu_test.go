@@ -49,7 +49,7 @@ func withLibrary(t testing.TB, library, setting string) backend.Backend {
 }
 
 // TestLibraryOnGPU holds products that the library computes against the reference: all of the suite's that
-// have more than 8 rows, in each layout, with each epilogue, and those of convolutions.
+// have more than 8 rows, in each layout, with each epilogue, and convolutions.
 func TestLibraryOnGPU(t *testing.T) {
 	b := withLibraries(t, "always")
 	infos, err := machine.Devices()
