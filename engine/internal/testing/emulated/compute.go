@@ -43,7 +43,7 @@ func (d *device) Convolution(c gpu.Convolution, workspace int) (gpu.Computation,
 	if !d.driver.Library {
 		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "convolution", Text: "no library", Index: -1}
 	}
-	return &computation{d, &c, 16, []int{c.Result()}, func(_ float32, memory [kernel.AttentionOperands][]byte) {
+	return &computation{d, &c, 16, []int{fake.Convolved(&c)}, func(_ float32, memory [kernel.AttentionOperands][]byte) {
 		d.driver.convolutions.Add(1)
 		fake.Convolve(&c, memory)
 	}}, nil

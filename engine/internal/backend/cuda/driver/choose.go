@@ -38,8 +38,8 @@ type contest struct {
 	flops  int
 	narrow bool // of 16 bits
 	ways   int
-	take   func(way int) error // lets the work be computed in this way
-	key    []string            // what the choice depends on beside the device
+	take   func(way int) // lets the work be computed in this way
+	key    []string      // what the choice depends on beside the device
 }
 
 // choose times the ways, or takes the one that was noted in the folder. Where that goes wrong it leaves the
@@ -96,12 +96,10 @@ func readChoice(path string, count int) (n int, ok bool) {
 // few rounds counts, because the processors' clock rises in the first milliseconds, and other work may be
 // under way.
 func (c *contest) fastest() (best int) {
-	times := make([]time.Duration, c.ways) // below 0: it cannot be
 	most := 0
-	for n := range times {
-		if times[n] = -1; c.take(n) == nil {
-			times[n], most = 0, max(most, c.by.Workspace())
-		}
+	for n := range c.ways {
+		c.take(n)
+		most = max(most, c.by.Workspace())
 	}
 	t, err := c.newTrial(most)
 	if err != nil {
@@ -114,15 +112,14 @@ func (c *contest) fastest() (best int) {
 	case c.flops > longWork:
 		runs = 1
 	}
+	times := make([]time.Duration, c.ways)
 	for round := range rounds + 1 {
 		for n := range times {
 			if times[n] < 0 {
 				continue
 			}
-			took, err := time.Duration(0), c.take(n)
-			if err == nil {
-				took, err = t.run(max(1, runs*min(round, 1))) // the first loads what the library's kernels need
-			}
+			c.take(n)
+			took, err := t.run(max(1, runs*min(round, 1))) // the first loads what the library's kernels need
 			switch {
 			case errors.Is(err, gpu.Timeout): // it uses the memory still
 				return 0

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"errors"
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -26,7 +25,7 @@ type attending struct {
 }
 
 // Attention makes the library's graph and plan.
-func (d *device) Attention(a gpu.Attention) (_ gpu.Computation, err error) {
+func (d *device) Attention(a gpu.Attention) (gpu.Computation, error) {
 	l, err := d.openNetworks()
 	if err != nil {
 		return nil, err
@@ -38,14 +37,11 @@ func (d *device) Attention(a gpu.Attention) (_ gpu.Computation, err error) {
 	} else {
 		t.forward()
 	}
-	d.driver.uninterrupted(func() { t.by, err = t.first() })
+	plans, err := t.plan(d, &a, 1, math.MaxInt, func(int32) bool { return false })
 	if err != nil {
-		t.Close()
-		if e := (*gpu.Error)(nil); errors.As(err, &e) {
-			e.Text = a.String() + ": " + e.Text
-		}
 		return nil, err
 	}
+	t.by = plans[0]
 	return t, nil
 }
 
@@ -56,7 +52,7 @@ var cudnnTypes = map[dtype.Type]int{dtype.F32: dataF32, dtype.F16: dataF16, dtyp
 func (t *attending) lies(operand int, turned bool) form {
 	heads, rows, width := t.attention.Shape(operand)
 	at := t.attention.At[operand]
-	f := form{[]int{t.attention.Batches, heads, rows, width}, []int{at[0], at[1], at[2], 1}, cudnnTypes[t.attention.DType]}
+	f := form{[4]int{t.attention.Batches, heads, rows, width}, [4]int{at[0], at[1], at[2], 1}, cudnnTypes[t.attention.DType]}
 	if turned {
 		f.dims[2], f.dims[3] = f.dims[3], f.dims[2]
 		f.strides[2], f.strides[3] = f.strides[3], f.strides[2]
@@ -66,7 +62,7 @@ func (t *attending) lies(operand int, turned bool) form {
 
 // dense is a form without gaps.
 func (t *attending) dense(heads, rows, width, dtype int) form {
-	return form{[]int{t.attention.Batches, heads, rows, width}, []int{heads * rows * width, rows * width, width, 1}, dtype}
+	return form{[4]int{t.attention.Batches, heads, rows, width}, [4]int{heads * rows * width, rows * width, width, 1}, dtype}
 }
 
 // scores and sums are the forms of a number for each score, and for each query.
@@ -195,7 +191,7 @@ func (t *attending) Encode(to gpu.Stream, o *gpu.Operands) error {
 	if err != nil {
 		return err
 	}
-	list, p, workspace := s.target(), &pack{}, addressOf(o.Workspace)
+	p, workspace := &pack{}, addressOf(o.Workspace)
 	for i, which := range t.operands {
 		p.add(which, addressOf(o.List[i]))
 	}
@@ -207,17 +203,10 @@ func (t *attending) Encode(to gpu.Stream, o *gpu.Operands) error {
 		{t.scale, math.Float32bits(t.attention.Scale)}, {t.one, math.Float32bits(1)}, {t.hidden, math.Float32bits(float32(math.Inf(-1)))}, {t.beyond, math.Float32bits(float32(math.Inf(-1)))},
 		{t.near, math.Float32bits(float32(t.attention.Window - t.attention.Keys + t.attention.Queries))}, {t.keys, uint32(t.attention.Keys)}, {t.rows, uint32(t.attention.Queries)},
 	} {
-		p.add(n.which, list.args.Words(uint64(n.bits)))
+		p.add(n.which, s.target().args.Words(uint64(n.bits)))
 	}
-	return t.encode(list, s.handle, t.by, p, workspace+uintptr(t.dots))
+	return t.encode(s, t.by, p, workspace+uintptr(t.dots))
 }
 
 // operandAlignment is that of the graph's tensors.
 const operandAlignment = 16
-
-// Close discards the graph.
-func (t *attending) Close() {
-	if !t.device.Closed() {
-		t.operations.close()
-	}
-}

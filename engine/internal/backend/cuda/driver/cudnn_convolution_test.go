@@ -18,10 +18,10 @@ import (
 // convolutionOf is a convolution of images of 7×6, whose operands lie in C order.
 func convolutionOf(op ir.Op, dt dtype.Type, groups int, window ir.Window) gpu.Convolution {
 	const images, channels, results = 2, 4, 6
-	c := gpu.Convolution{Op: op, DType: dt, Groups: groups, Spatial: 2, Windows: [3]ir.Window{window, window}}
-	c.Shape = [kernel.ConvolutionOperands][5]int{{images, channels, 7, 6}, {results, channels / groups, window.Kernel, window.Kernel}, {images, results, window.Count(7), window.Count(6)}}
+	c := gpu.Convolution{Op: op, DType: dt, Groups: groups, Windows: [2]ir.Window{window, window}}
+	c.Shape = [kernel.ConvolutionOperands][4]int{{images, channels, 7, 6}, {results, channels / groups, window.Kernel, window.Kernel}, {images, results, window.Count(7), window.Count(6)}}
 	for i := range c.At {
-		copy(c.At[i][:], ir.Contiguous(c.Shape[i][:4]).Stride)
+		copy(c.At[i][:], ir.Contiguous(c.Shape[i][:]).Stride)
 	}
 	return c
 }
@@ -32,7 +32,7 @@ func sampleConvolutions() map[string]gpu.Convolution {
 	last := convolutionOf(ir.Conv, dtype.BF16, 1, plain)
 	for i := range last.At { // channels last
 		s := last.Shape[i]
-		last.At[i] = [5]int{s[1] * s[2] * s[3], 1, s[3] * s[1], s[1]}
+		last.At[i] = [4]int{s[1] * s[2] * s[3], 1, s[3] * s[1], s[1]}
 	}
 	list := map[string]gpu.Convolution{"channels last": last}
 	for _, op := range []ir.Op{ir.Conv, ir.ConvTranspose, ir.ConvWeight} {
@@ -71,9 +71,9 @@ func newConvolved(t *testing.T, s *stub, c gpu.Convolution) *convolved {
 		}
 		memory[i] = memory[i][16:]
 	}
-	m.result = memory[c.Result()][:c.Bytes(c.Result())]
+	m.result = memory[fake.Convolved(&c)][:c.Bytes(fake.Convolved(&c))]
 	m.want = slices.Clone(m.result)
-	memory[c.Result()] = m.want
+	memory[fake.Convolved(&c)] = m.want
 	fake.Convolve(&c, memory)
 	space, err := m.device.Alloc(4096, gpu.DeviceMemory)
 	if err != nil {

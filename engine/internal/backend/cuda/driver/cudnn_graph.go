@@ -2,14 +2,15 @@ package driver
 
 import (
 	"errors"
-	"iter"
+	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
 
 // An operations is a graph of operations while it is written down. Its first error ends it; the methods then
-// do nothing.
+// do nothing. Then it is what plans are made of.
 type operations struct {
 	library *cudnn
 	made    []descriptor // everything, in the order of its making
@@ -24,9 +25,9 @@ type tensor struct {
 	id   int
 }
 
-// A form is the shape of a tensor of four axes or five, its strides, and its type.
+// A form is the shape of a tensor of four axes, its strides, and its type.
 type form struct {
-	dims, strides []int
+	dims, strides [4]int
 	dtype         int
 }
 
@@ -106,6 +107,17 @@ func (o *operations) describe(kind uintptr, attributes ...attribute) descriptor 
 	return d
 }
 
+// empty makes a descriptor that the library fills in.
+func (o *operations) empty(kind uintptr) descriptor {
+	if o.err != nil {
+		return 0
+	}
+	var d descriptor
+	d, o.err = o.library.empty(kind)
+	o.made = append(o.made, d)
+	return d
+}
+
 func (o *operations) does(kind uintptr, attributes ...attribute) {
 	o.list = append(o.list, o.describe(kind, attributes...))
 }
@@ -114,7 +126,7 @@ func (o *operations) does(kind uintptr, attributes ...attribute) {
 func (o *operations) tensor(f form, virtual, number bool) tensor {
 	o.known++
 	return tensor{o.describe(kindTensor, numbers(attrTensorAlign, 16), enum(attrTensorAlign+1, typeData, f.dtype),
-		numbers(attrTensorAlign+2, f.dims...), numbers(attrTensorAlign+3, f.strides...),
+		numbers(attrTensorAlign+2, f.dims[:]...), numbers(attrTensorAlign+3, f.strides[:]...),
 		numbers(attrTensorID, o.known), truth(attrTensorID+1, virtual), truth(attrTensorID+2, number)), o.known}
 }
 
@@ -122,7 +134,7 @@ func (o *operations) memory(f form) tensor { return o.tensor(f, false, false) }
 
 // number adds one that is given when the graph runs.
 func (o *operations) number(dtype int) tensor {
-	one := []int{1, 1, 1, 1}
+	one := [4]int{1, 1, 1, 1}
 	return o.tensor(form{one, one, dtype}, false, true)
 }
 
@@ -181,93 +193,78 @@ func (o *operations) seen(f form, x tensor) tensor {
 	return y
 }
 
-// A graphPlan is how a graph is computed.
+// A graphPlan is how a graph is computed: by which of the library's engines.
 type graphPlan struct {
-	desc      descriptor
-	workspace int // bytes
+	desc              descriptor
+	workspace, engine int
 }
 
-// first is the plan of the first proposal that the library can run.
-func (o *operations) first() (graphPlan, error) {
-	var reasons []error
-	for config, err := range o.proposals() {
-		if err == nil {
-			var p graphPlan
-			if p, err = o.plan(config); err == nil {
-				o.made = append(o.made, p.desc)
-				return p, nil
-			}
-		}
-		reasons = append(reasons, err)
+// plan asks the library's heuristics, which go by the graph alone, for so many plans of work that the library
+// can run, the best first, with at most so many bytes of workspace, by engines of which it notes nothing that
+// is refused. Without one it closes the graph.
+func (o *operations) plan(d *device, work gpu.Work, most, workspace int, refused func(note int32) bool) (list []graphPlan, err error) {
+	d.driver.uninterrupted(func() { list, err = o.proposed(most, workspace, refused) })
+	if len(list) > 0 {
+		return list, nil
 	}
-	return graphPlan{}, o.lacks(reasons...)
+	o.Close()
+	return nil, gpu.Errorf(gpu.Unsupported, d.Name, "cudnn", "%v: %s has no engine: %v", work, o.library.name, err)
 }
 
-// lacks is the error of a graph that no engine computes.
-func (o *operations) lacks(reasons ...error) error {
+// proposed are those plans, and why there are no more.
+func (o *operations) proposed(most, workspace int, refused func(note int32) bool) (list []graphPlan, reasons error) {
 	l := o.library
-	return gpu.Errorf(gpu.Unsupported, l.device.Name, "cudnn", "%s has no engine: %v", l.name, errors.Join(reasons...))
-}
-
-// proposals are what the library's heuristics, which go by the graph alone, answer, the best first.
-func (o *operations) proposals() iter.Seq2[descriptor, error] {
-	return func(yield func(descriptor, error) bool) {
-		l := o.library
-		graph := o.describe(kindGraph, o.handle(attrGraphHandle), refers(attrGraphOps, o.list...))
-		if o.err != nil {
-			yield(0, o.err)
-			return
+	graph := o.describe(kindGraph, o.handle(attrGraphHandle), refers(attrGraphOps, o.list...))
+	for _, mode := range []int{heuristicsA, heuristicsFallback} {
+		if o.err != nil || len(list) > 0 {
+			return list, o.err
 		}
-		for _, mode := range []int{heuristicsA, heuristicsFallback} {
-			heuristics, err := l.describe(kindHeuristics, refers(attrHeurGraph, graph), enum(attrHeurMode, typeMode, mode))
-			var configs []descriptor
-			if err == nil {
-				o.made = append(o.made, heuristics)
-				configs, err = o.results(heuristics)
+		heuristics, err := l.describe(kindHeuristics, refers(attrHeurGraph, graph), enum(attrHeurMode, typeMode, mode))
+		if err != nil {
+			reasons = errors.Join(reasons, err)
+			continue
+		}
+		o.made = append(o.made, heuristics)
+		configs, err := o.results(heuristics)
+		reasons = errors.Join(reasons, err)
+		for _, config := range configs {
+			p, err := o.planOf(config, refused)
+			if err == nil && p.workspace > workspace {
+				err = fmt.Errorf("engine %d wants %d bytes of workspace, may have %d", p.engine, p.workspace, workspace)
 			}
-			if err != nil && !yield(0, err) {
-				return
-			}
-			for _, config := range configs {
-				if !yield(config, nil) {
-					return
-				}
+			if err != nil {
+				reasons = errors.Join(reasons, err)
+			} else if list = append(list, p); len(list) == most {
+				break
 			}
 		}
 	}
+	return list, reasons
 }
 
-// plan makes that of a proposal, which the caller discards.
-func (o *operations) plan(config descriptor) (p graphPlan, err error) {
+// planOf makes the plan of a configuration.
+func (o *operations) planOf(config descriptor, refused func(note int32) bool) (p graphPlan, err error) {
 	l := o.library
-	if p.desc, err = l.describe(kindPlan, o.handle(attrPlanHandle), refers(attrPlanConfig, config)); err != nil {
-		return graphPlan{}, err
-	}
-	if p.workspace, err = l.number(p.desc, attrPlanWorkspace); err != nil {
-		l.discard(p.desc)
-		return graphPlan{}, err
-	}
-	return p, nil
-}
-
-// engine is the number of a proposal's engine, and what the library notes about its numbers.
-func (o *operations) engine(config descriptor) (index int, list []int32, err error) {
-	l := o.library
-	engine, err := l.empty(kindEngine)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer l.discard(engine)
-	count, noted := new(int64), new([notes]int32)
+	engine, count, list := o.empty(kindEngine), new(int64), new([notes]int32)
 	const get = "cudnnBackendGetAttribute"
-	err = errors.Join(
+	err = errors.Join(o.err,
 		l.do(get, l.get, uintptr(config), attrConfigEngine, typeDescriptor, 1, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(&engine))),
-		l.do(get, l.get, uintptr(engine), attrEngineNotes, typeNote, notes, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(noted))))
+		l.do(get, l.get, uintptr(engine), attrEngineNotes, typeNote, notes, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(list))))
 	if err != nil {
-		return 0, nil, err
+		return p, err
 	}
-	index, err = l.number(engine, attrEngineIndex)
-	return index, noted[:min(max(*count, 0), notes)], err
+	if p.engine, err = l.number(engine, attrEngineIndex); err != nil {
+		return p, err
+	}
+	if slices.ContainsFunc(list[:min(*count, notes)], refused) {
+		return p, fmt.Errorf("engine %d is refused", p.engine)
+	}
+	if p.desc, err = l.describe(kindPlan, o.handle(attrPlanHandle), refers(attrPlanConfig, config)); err != nil {
+		return p, err
+	}
+	o.made = append(o.made, p.desc)
+	p.workspace, err = l.number(p.desc, attrPlanWorkspace)
+	return p, err
 }
 
 func (o *operations) handle(name uintptr) attribute {
@@ -286,11 +283,10 @@ func (o *operations) results(heuristics descriptor) ([]descriptor, error) {
 	}
 	configs := make([]descriptor, *count)
 	for i := range configs {
-		var err error
-		if configs[i], err = l.empty(kindConfig); err != nil {
-			return nil, err
-		}
-		o.made = append(o.made, configs[i])
+		configs[i] = o.empty(kindConfig)
+	}
+	if o.err != nil {
+		return nil, o.err
 	}
 	err := l.do("cudnnBackendGetAttribute", l.get, uintptr(heuristics), attrHeurResults, typeDescriptor, uintptr(len(configs)),
 		uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(&configs[0])))
@@ -311,21 +307,24 @@ func (p *pack) add(which tensor, address uintptr) {
 }
 
 // encode encodes the call of a plan, and the end of what it gets.
-func (o *operations) encode(to *list, stream uintptr, by graphPlan, p *pack, workspace uintptr) error {
-	l := o.library
+func (o *operations) encode(s *stream, by graphPlan, p *pack, workspace uintptr) error {
+	l, to := o.library, s.target()
 	desc, err := l.describe(kindPack, numbers(attrPackIDs, p.ids...), attribute{attrPackPointers, typePointer, len(p.ids), p.addresses},
 		attribute{attrPackWorkspace, typePointer, 1, []uint64{uint64(workspace)}})
 	if err != nil {
 		return err
 	}
-	to.call(l.setStream, l.handle, stream)
+	to.call(l.setStream, l.handle, s.handle)
 	to.call(l.execute, l.handle, uintptr(by.desc), uintptr(desc))
 	to.call(l.drop, uintptr(desc))
 	return nil
 }
 
-// close discards everything.
-func (o *operations) close() {
+// Close discards everything.
+func (o *operations) Close() {
+	if o.library.device.Closed() {
+		return
+	}
 	for i := len(o.made) - 1; i >= 0; i-- {
 		o.library.discard(o.made[i])
 	}
