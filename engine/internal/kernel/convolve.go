@@ -31,7 +31,7 @@ const (
 )
 
 // Bytes is how far an operand, which has no gaps, reaches from where it begins; 0 if there is none.
-func (c *Convolution) Bytes(operand int) int {
+func (c Convolution) Bytes(operand int) int {
 	if operand >= ConvolutionOperands {
 		return 0
 	}
@@ -39,19 +39,13 @@ func (c *Convolution) Bytes(operand int) int {
 }
 
 // String says what is computed, with the kernel, stride, zeros before and after, and dilation of each window.
-func (c *Convolution) String() string {
+func (c Convolution) String() string {
 	return fmt.Sprintf("%v of %v by %v of %v, windows %v, %d groups, tf32 %v", c.Op, c.Shape[ConvolutionX], c.Shape[ConvolutionW], c.DType, c.Windows, c.Groups, c.TF32)
 }
 
 // Flops is the number of operations.
 func (c *Convolution) Flops() int {
 	return 2 * ir.Size(c.Shape[ConvolutionY][:]) * ir.Size(c.Shape[ConvolutionW][1:])
-}
-
-// A ConvolutionCall is a convolution that a library computes, as a step of a kernel.
-type ConvolutionCall struct {
-	Placement
-	Convolution Convolution
 }
 
 // leastConvolution is the operations of a convolution that goes to a library, which needs milliseconds for
@@ -62,22 +56,21 @@ const leastConvolution = 1 << 28
 // the columns of a product are an image as it lies, the product is.
 func convolve(g *backend.Group, k *Kernel) bool {
 	l := k.limits.Library
-	if l == nil || l.Convolve == nil {
+	if l == nil {
 		return false
 	}
-	call, ok := describeConvolution(g)
+	c, at, ok := describeConvolution(g)
 	if !ok {
 		return false
 	}
-	c := &call.Convolution
 	product := c.Op != ir.ConvWeight && pointwise(c.Windows[:])
 	if !l.Always && (product || c.Flops() < leastConvolution) {
 		return false
 	}
-	if call.WorkspaceBytes, ok = l.Convolve(*c); !ok {
+	if at.WorkspaceBytes, ok = l.Offer(c); !ok {
 		return false
 	}
-	k.Dispatches = []Dispatch{{Convolve: &call}}
+	k.Dispatches = []Dispatch{{Library: &Call{Placement: at, Work: c}}}
 	k.shareWorkspace()
 	return true
 }
@@ -89,10 +82,9 @@ func pointwise(windows []ir.Window) bool {
 
 // describeConvolution finds the operands of a group's convolution, if they lie as libraries want them. A line
 // is an image of one row.
-func describeConvolution(g *backend.Group) (call ConvolutionCall, ok bool) {
+func describeConvolution(g *backend.Group) (c Convolution, at Placement, ok bool) {
 	in, o := &g.Insts[0], g.Outputs[0]
-	c := &call.Convolution
-	*c = Convolution{Op: in.Op, DType: in.DType, Groups: in.Attr.Index, TF32: g.TF32 && in.DType == dtype.F32}
+	c = Convolution{Op: in.Op, DType: in.DType, Groups: in.Attr.Index, TF32: g.TF32 && in.DType == dtype.F32}
 	windows := ir.WindowsOf(in.Attr)
 	if len(windows) == 1 {
 		windows = append([]ir.Window{{Kernel: 1, Stride: 1, Dilation: 1}}, windows...)
@@ -106,13 +98,13 @@ func describeConvolution(g *backend.Group) (call ConvolutionCall, ok bool) {
 		operands = []int{ConvolutionX, ConvolutionY, ConvolutionW}
 	}
 	ok = len(windows) == 2 && c.lay(operands[2], o.Layout(), o.DType)
-	call.Operands[operands[2]] = field(o.Buf, 0)
+	at.Operands[operands[2]] = field(o.Buf, 0)
 	for i, v := range in.Args {
 		x := inputOf(g, v)
-		call.Operands[operands[i]] = placeOf(x)
+		at.Operands[operands[i]] = placeOf(x)
 		ok = ok && placeOf(x).At%operandAlignment == 0 && c.lay(operands[i], inputLayout(g, v), x.DType)
 	}
-	return call, ok
+	return c, at, ok
 }
 
 // lay notes how an operand lies, and says whether libraries take that.

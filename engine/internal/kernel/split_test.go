@@ -213,7 +213,7 @@ func TestSplit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &sketch{g: &backend.Group{Name: c.name, Kind: backend.MatMul}}
 			c.group(s)
-			limits := Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA, Library: &Library{Offer: func(Product) (int, bool) { return 1000, true }}}
+			limits := Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA, Library: &Library{Offer: func(Work) (int, bool) { return 1000, true }}}
 			k, err := Render(s.g, limits)
 			if err != nil {
 				t.Fatal(err)
@@ -225,7 +225,7 @@ func TestSplit(t *testing.T) {
 					got = append(got, kind)
 					continue
 				}
-				got = append(got, d.Library.Product.String())
+				got = append(got, d.Library.Work.String())
 				if w := d.Library.Workspace; w.Kind != Scratch || w.At%workspaceAlignment != 0 || w.At+1000 > k.Scratch-192 {
 					t.Errorf("got the workspace at %d of %d bytes", w.At, k.Scratch)
 				}
@@ -233,7 +233,7 @@ func TestSplit(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
-			limits.Library.Offer = func(Product) (int, bool) { return 0, false }
+			limits.Library.Offer = func(Work) (int, bool) { return 0, false }
 			if k, err = Render(s.g, limits); err != nil || slices.ContainsFunc(k.Dispatches, func(d Dispatch) bool { return d.Library != nil }) {
 				t.Errorf("a library that has nothing is called: %v", err)
 			}

@@ -19,14 +19,8 @@ type (
 	Matrix      = kernel.Matrix
 	Attention   = kernel.Attention
 	Convolution = kernel.Convolution
+	Work        = kernel.Work
 )
-
-// A Work is a *Product, an *Attention, a *Convolution or an *ir.Routine.
-type Work interface {
-	fmt.Stringer
-	// Bytes is how far an operand reaches from where it begins; 0 if there is none.
-	Bytes(operand int) int
-}
 
 // A Multiplier is a Device with a library of matrix products: cuBLASLt, or Metal Performance Shaders.
 type Multiplier interface {
@@ -117,8 +111,8 @@ type library struct {
 	convolver Convolver // nil if it has none of convolutions
 	solver    Solver    // nil if it has none of linear algebra and Fourier transforms
 	always    bool
-	timed     bool            // the fastest of a library's ways is taken
-	known     map[any]*choice // by Product, Attention, Convolution or ir.Routine; nil where the library has none
+	timed     bool             // the fastest of a library's ways is taken
+	known     map[Work]*choice // nil where the library has none
 }
 
 // A choice is how work is computed with operands that are aligned as usual, and with those that are aligned
@@ -136,11 +130,11 @@ func newLibrary(d Device) *library {
 	convolver, _ := d.(Convolver)
 	solver, _ := d.(Solver)
 	return &library{device: m, attender: attender, convolver: convolver, solver: solver, always: wanted == "always",
-		timed: wanted != "always" && wanted != "untimed", known: map[any]*choice{}}
+		timed: wanted != "always" && wanted != "untimed", known: map[Work]*choice{}}
 }
 
-// choose returns how a Product, an Attention, a Convolution or a Routine is computed, or nil.
-func (l *library) choose(work any) *choice {
+// choose returns how work is computed, or nil.
+func (l *library) choose(work Work) *choice {
 	l.Lock()
 	defer l.Unlock()
 	c, known := l.known[work]
@@ -151,7 +145,7 @@ func (l *library) choose(work any) *choice {
 	return c
 }
 
-func (l *library) prepare(work any) *choice {
+func (l *library) prepare(work Work) *choice {
 	usual, err := l.ask(work, usually)
 	if err != nil {
 		return nil
@@ -171,14 +165,18 @@ func (l *library) prepare(work any) *choice {
 
 // ask is for how a library of the device computes work, of which the matrices of a product are aligned to so
 // many bytes.
-func (l *library) ask(work any, alignment int) (Computation, error) {
+func (l *library) ask(work Work, alignment int) (Computation, error) {
 	switch w := work.(type) {
 	case Product:
 		return l.device.Multiplication(w, alignment, mostWorkspace)
 	case Attention:
-		return l.attender.Attention(w)
+		if l.attender != nil {
+			return l.attender.Attention(w)
+		}
 	case Convolution:
-		return l.convolver.Convolution(w, RoomOf(l.device.Info()))
+		if l.convolver != nil {
+			return l.convolver.Convolution(w, RoomOf(l.device.Info()))
+		}
 	case ir.Routine:
 		if l.solver != nil {
 			return l.solver.Routine(w)
@@ -188,7 +186,7 @@ func (l *library) ask(work any, alignment int) (Computation, error) {
 }
 
 // offer tells package kernel whether there is such work, and how many bytes of workspace it needs.
-func (l *library) offer(work any) (workspace int, ok bool) {
+func (l *library) offer(work Work) (workspace int, ok bool) {
 	c := l.choose(work)
 	if c == nil {
 		return 0, false
@@ -219,17 +217,7 @@ func RoomOf(d Info) int { return int(min(mostRoom, d.Memory/256)) }
 // limits tells package kernel what there is.
 func (l *library) limits() *kernel.Library {
 	info := l.device.Info()
-	k := &kernel.Library{Offer: func(p Product) (int, bool) { return l.offer(p) }, Room: RoomOf(info), Memory: int(info.Memory), Always: l.always}
-	if l.attender != nil {
-		k.Attend = func(a Attention) (int, bool) { return l.offer(a) }
-	}
-	if l.convolver != nil {
-		k.Convolve = func(c Convolution) (int, bool) { return l.offer(c) }
-	}
-	if l.solver != nil {
-		k.Solve = func(r ir.Routine) (int, bool) { return l.offer(r) }
-	}
-	return k
+	return &kernel.Library{Offer: l.offer, Room: RoomOf(info), Memory: int(info.Memory), Always: l.always}
 }
 
 // A libraryCall is a step of a group that a library computes.
@@ -242,21 +230,14 @@ type libraryCall struct {
 
 // newCall is that of a dispatch, or nil if it is a text's.
 func (b *Backend) newCall(d *kernel.Dispatch) *libraryCall {
-	switch {
-	case d.Library != nil:
-		c := &libraryCall{b.library.choose(d.Library.Product), &d.Library.Product, &d.Library.Placement, -1}
-		if d.Library.Product.Scaled {
-			c.scale = d.Library.Scale
-		}
-		return c
-	case d.Attend != nil:
-		return &libraryCall{b.library.choose(d.Attend.Attention), &d.Attend.Attention, &d.Attend.Placement, -1}
-	case d.Convolve != nil:
-		return &libraryCall{b.library.choose(d.Convolve.Convolution), &d.Convolve.Convolution, &d.Convolve.Placement, -1}
-	case d.Solve != nil:
-		return &libraryCall{b.library.choose(d.Solve.Routine), &d.Solve.Routine, &d.Solve.Placement, -1}
+	if d.Library == nil {
+		return nil
 	}
-	return nil
+	c := &libraryCall{b.library.choose(d.Library.Work), d.Library.Work, &d.Library.Placement, -1}
+	if p, ok := c.work.(Product); ok && p.Scaled {
+		c.scale = d.Library.Scale
+	}
+	return c
 }
 
 // Lends says whether the device's library has a routine.

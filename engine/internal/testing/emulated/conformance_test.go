@@ -49,7 +49,7 @@ func conform(t *testing.T, d *Driver, suite gputest.Suite) {
 	}
 	r := gputest.NewRehearsal(infos[0])
 	if d.Library {
-		r.Library = &kernel.Library{Always: true, Room: gpu.RoomOf(infos[0]), Offer: func(kernel.Product) (int, bool) { return 0, true }}
+		r.Library = &kernel.Library{Always: true, Room: gpu.RoomOf(infos[0]), Offer: func(kernel.Work) (int, bool) { return 0, true }}
 	}
 	d.Prepared = gputest.TextsOf(t, r, suite)
 	b, err := gpu.Open(d, 0, "emulated")
