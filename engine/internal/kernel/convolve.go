@@ -56,11 +56,8 @@ const leastConvolution = 1 << 28
 // the columns of a product are an image as it lies, the product is.
 func convolve(g *backend.Group, k *Kernel) bool {
 	l := k.limits.Library
-	if l == nil {
-		return false
-	}
 	c, at, ok := describeConvolution(g)
-	if !ok {
+	if l == nil || !ok {
 		return false
 	}
 	product := c.Op != ir.ConvWeight && pointwise(c.Windows[:])

@@ -171,8 +171,8 @@ const (
 	launchBytes = 8 << 20
 	// codesBytes is what a large GPU moves in the time in which tiles of 16 bits read an element from codes.
 	codesBytes = 8
-	// operandAlignment and workspaceAlignment are what libraries want, in bytes: the first that of attention and
-	// convolutions.
+	// operandAlignment and workspaceAlignment are what libraries want, in bytes: the first that of attention
+	// and convolutions.
 	operandAlignment   = 16
 	workspaceAlignment = 256
 )

@@ -74,7 +74,8 @@ func (c convolved) command(t testing.TB, b backend.Backend) submit.Cmd {
 	return command(t, b, g, types)
 }
 
-// columnsOnGPU opens the GPU without cuDNN: convolutions are products of columns, by cuBLASLt or our own kernels.
+// columnsOnGPU opens the GPU without cuDNN: convolutions are products of columns, by cuBLASLt or our own
+// kernels.
 func columnsOnGPU(t testing.TB) backend.Backend {
 	t.Helper()
 	withLibrary(t, "cudnn", "")

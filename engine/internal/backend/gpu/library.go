@@ -22,41 +22,17 @@ type (
 	Work        = kernel.Work
 )
 
-// A Multiplier is a Device with a library of matrix products: cuBLASLt, or Metal Performance Shaders.
-type Multiplier interface {
+// A Librarian is a Device with libraries of kernels: cuBLASLt, cuDNN, cuSOLVER and cuFFT, or Metal
+// Performance Shaders.
+type Librarian interface {
 	Device
-	// Multiplication chooses how the library computes a product whose matrices begin at multiples of so many
-	// bytes, a power of two, and of their elements' size, with at most so many bytes of workspace. The same
-	// arguments give the same choice. Its error has the code Unsupported if the library lacks such a product.
-	// It takes microseconds, but the first time the library is loaded.
-	Multiplication(p Product, alignment, workspace int) (Computation, error)
-}
-
-// An Attender is a Device with a library of attention: cuDNN.
-type Attender interface {
-	Device
-	// Attention chooses how the library computes attention whose operands begin at multiples of 16 bytes. Its
-	// error has the code Unsupported if the library lacks it. It takes tens of milliseconds, and a second
-	// where the library compiles or is loaded.
-	Attention(a Attention) (Computation, error)
-}
-
-// A Convolver is a Device with a library of convolutions: cuDNN.
-type Convolver interface {
-	Device
-	// Convolution chooses how the library computes a convolution whose operands begin at multiples of 16
-	// bytes, with at most so many bytes of workspace, so that each time it gives the same bits. Its error has
-	// the code Unsupported if the library lacks it. It takes tens of milliseconds, as Attention.
-	Convolution(c Convolution, workspace int) (Computation, error)
-}
-
-// A Solver is a Device with a library of linear algebra and Fourier transforms: cuSOLVER and cuFFT.
-type Solver interface {
-	Device
-	// Routine chooses how the library computes a routine. Its error has the code Unsupported if the library
-	// lacks it. It takes microseconds, but the first time the library is loaded. Streams do not record it: it
-	// may wait for the device while it is encoded.
-	Routine(r ir.Routine) (Computation, error)
+	// Computation chooses how a library computes work. Operands begin at multiples of 16 bytes, those of a
+	// product at multiples of the alignment, a power of two, and of their elements' size, and it has at most
+	// so many bytes of workspace. The same arguments give the same choice. Its error has the code Unsupported
+	// if no library has such work. It takes microseconds, for attention tens of milliseconds, and a second
+	// where a library compiles or is loaded. Streams do not record a routine: it may wait for the device
+	// while it is encoded.
+	Computation(w Work, alignment, workspace int) (Computation, error)
 }
 
 // A Computation is work that is ready to be computed by a library. One goroutine at a time encodes it.
@@ -97,7 +73,7 @@ type Operands struct {
 // Set to untimed, it takes of the ways that a library proposes for work the first, as always does, too.
 const librariesSwitch = "MCS_LIBRARIES"
 
-// mostWorkspace is the workspace that NVIDIA recommends for Hopper.
+// mostWorkspace is the workspace of products that NVIDIA recommends for Hopper.
 const mostWorkspace = 32 << 20
 
 // usually is how memory of the backend is aligned, at least, but for views that begin elsewhere.
@@ -106,13 +82,10 @@ const usually = 16
 // A library has the work that groups were compiled to.
 type library struct {
 	sync.Mutex
-	device    Multiplier
-	attender  Attender  // nil if the device has no library of attention
-	convolver Convolver // nil if it has none of convolutions
-	solver    Solver    // nil if it has none of linear algebra and Fourier transforms
-	always    bool
-	timed     bool             // the fastest of a library's ways is taken
-	known     map[Work]*choice // nil where the library has none
+	device Librarian
+	always bool
+	timed  bool             // the fastest of a library's ways is taken
+	known  map[Work]*choice // nil where the library has none
 }
 
 // A choice is how work is computed with operands that are aligned as usual, and with those that are aligned
@@ -121,16 +94,12 @@ type choice struct{ usual, loose Computation }
 
 // newLibrary returns the library of a device, or nil if it has none or is not to be used.
 func newLibrary(d Device) *library {
-	m, ok := d.(Multiplier)
+	m, ok := d.(Librarian)
 	wanted := os.Getenv(librariesSwitch)
 	if !ok || wanted == "off" {
 		return nil
 	}
-	attender, _ := d.(Attender)
-	convolver, _ := d.(Convolver)
-	solver, _ := d.(Solver)
-	return &library{device: m, attender: attender, convolver: convolver, solver: solver, always: wanted == "always",
-		timed: wanted != "always" && wanted != "untimed", known: map[Work]*choice{}}
+	return &library{device: m, always: wanted == "always", timed: wanted != "always" && wanted != "untimed", known: map[Work]*choice{}}
 }
 
 // choose returns how work is computed, or nil.
@@ -146,7 +115,7 @@ func (l *library) choose(work Work) *choice {
 }
 
 func (l *library) prepare(work Work) *choice {
-	usual, err := l.ask(work, usually)
+	usual, err := l.device.Computation(work, usually, mostWorkspace)
 	if err != nil {
 		return nil
 	}
@@ -155,34 +124,12 @@ func (l *library) prepare(work Work) *choice {
 	}
 	loose := usual
 	if _, ok := work.(Product); ok {
-		if loose, err = l.ask(work, 1); err != nil {
+		if loose, err = l.device.Computation(work, 1, mostWorkspace); err != nil {
 			usual.Close()
 			return nil
 		}
 	}
 	return &choice{usual, loose}
-}
-
-// ask is for how a library of the device computes work, of which the matrices of a product are aligned to so
-// many bytes.
-func (l *library) ask(work Work, alignment int) (Computation, error) {
-	switch w := work.(type) {
-	case Product:
-		return l.device.Multiplication(w, alignment, mostWorkspace)
-	case Attention:
-		if l.attender != nil {
-			return l.attender.Attention(w)
-		}
-	case Convolution:
-		if l.convolver != nil {
-			return l.convolver.Convolution(w, RoomOf(l.device.Info()))
-		}
-	case ir.Routine:
-		if l.solver != nil {
-			return l.solver.Routine(w)
-		}
-	}
-	return nil, errors.ErrUnsupported
 }
 
 // offer tells package kernel whether there is such work, and how many bytes of workspace it needs.
@@ -210,8 +157,8 @@ func (l *library) close() {
 // hold, so that launches are few.
 const mostRoom = 256 << 20
 
-// RoomOf is how many bytes attention's scores may take on a device, a convolution's columns, or what a library
-// needs beside them: a small part of its memory.
+// RoomOf is how many bytes attention's scores may take on a device, a convolution's columns, or what a
+// library needs beside them: a small part of its memory.
 func RoomOf(d Info) int { return int(min(mostRoom, d.Memory/256)) }
 
 // limits tells package kernel what there is.
@@ -242,7 +189,7 @@ func (b *Backend) newCall(d *kernel.Dispatch) *libraryCall {
 
 // Lends says whether the device's library has a routine.
 func (b *Backend) Lends(r ir.Routine) bool {
-	return b.library != nil && b.library.solver != nil && b.library.choose(r) != nil
+	return b.library != nil && b.library.choose(r) != nil
 }
 
 func (c *libraryCall) launches() int { return max(c.usual.Launches(), c.loose.Launches()) }

@@ -38,6 +38,19 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// TestColumnsByLibrary computes convolutions where the library has products alone.
+func TestColumnsByLibrary(t *testing.T) {
+	long.Only(t, "runs convolutions on the emulated device")
+	t.Setenv("MCS_LIBRARIES", "always")
+	d := &Driver{Library: true, Columns: true}
+	conform(t, d, func(t *testing.T, open func() (backend.Backend, error)) {
+		backendtest.Ops(t, open, []dtype.Type{dtype.F32, dtype.BF16}, ir.Conv, ir.ConvTranspose, ir.ConvWeight)
+	})
+	if n := d.products.Load(); n < 20 {
+		t.Errorf("the library computed %d products, want those of columns", n)
+	}
+}
+
 // TestAttentionByProducts computes attention of f32 by products of the library: all at once, and in parts
 // that a small device has memory for.
 func TestAttentionByProducts(t *testing.T) {

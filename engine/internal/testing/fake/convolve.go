@@ -17,7 +17,8 @@ func Convolved(c *gpu.Convolution) int {
 	return kernel.ConvolutionY
 }
 
-// Convolve computes a convolution of the processor's memory, from where each operand begins, by their numbers.
+// Convolve computes a convolution of the processor's memory, from where each operand begins, by their
+// numbers.
 func Convolve(c *gpu.Convolution, memory [kernel.AttentionOperands][]byte) {
 	const x, w, y = kernel.ConvolutionX, kernel.ConvolutionW, kernel.ConvolutionY
 	shape, dt, result := c.Shape, c.DType, Convolved(c)

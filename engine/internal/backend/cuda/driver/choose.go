@@ -13,10 +13,10 @@ import (
 )
 
 // A library's heuristics go by the description of work alone, and what they propose first is not always the
-// fastest: on an H200 an algorithm of cuBLASLt's for 16 rows of f32 took longer than another one and an adapter's
-// two products together. So the proposals are timed. Another one may add a sum up in another order: so that
-// equal programs give equal bits, in each process of one user on one machine, the first process notes what it
-// chose in a file, and where there can be no file, nothing is timed.
+// fastest: on an H200 an algorithm of cuBLASLt's for 16 rows of f32 took longer than another one and an
+// adapter's two products together. So the proposals are timed. Another one may add a sum up in another order:
+// so that equal programs give equal bits, in each process of one user on one machine, the first process notes
+// what it chose in a file, and where there can be no file, nothing is timed.
 const (
 	mostProposals = 8
 	rounds        = 3

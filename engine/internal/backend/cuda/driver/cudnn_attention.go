@@ -184,8 +184,8 @@ func (t *attending) Launches() int {
 	return 6
 }
 
-// Encode makes a pack of the addresses, and encodes the call and the pack's end. The library reads the numbers
-// when the call is made, so they are in the memory of the list.
+// Encode makes a pack of the addresses, and encodes the call and the pack's end. The library reads the
+// numbers when the call is made, so they are in the memory of the list.
 func (t *attending) Encode(to gpu.Stream, o *gpu.Operands) error {
 	s, err := t.device.accept(to, &t.attention, o, operandAlignment, t.Workspace())
 	if err != nil {

@@ -17,7 +17,6 @@ type convolving struct {
 	convolution gpu.Convolution
 	operands    [kernel.ConvolutionOperands]tensor
 	plans       []graphPlan
-	most        int // bytes of workspace
 }
 
 // Convolution makes the library's graph, of one operation, and its plans. Each of them gives the same bits in
@@ -27,7 +26,7 @@ func (d *device) Convolution(c gpu.Convolution, workspace int) (gpu.Computation,
 	if err != nil {
 		return nil, err
 	}
-	t := &convolving{operations: operations{library: l}, device: d, convolution: c, most: workspace}
+	t := &convolving{operations: operations{library: l}, device: d, convolution: c}
 	for i := range t.operands {
 		t.operands[i] = t.memory(form{c.Shape[i], c.At[i], cudnnTypes[c.DType]})
 	}
@@ -70,7 +69,7 @@ func (t *convolving) refuses(note int32) bool {
 func (t *convolving) Choose(folder string) {
 	c, list := &t.convolution, t.plans
 	(&contest{t.device, t, c, c.Flops(), c.DType.Size() == 2, len(list), func(n int) { t.plans = list[n:] },
-		[]string{t.library.name, fmt.Sprint(t.most), fmt.Sprintf("%+v", *c)}}).choose(folder)
+		[]string{t.library.name, fmt.Sprintf("%+v", *c)}}).choose(folder)
 }
 
 // Name says which engine it is, by its number in the library.
