@@ -69,7 +69,7 @@ func (t *convolving) refuses(note int32) bool {
 func (t *convolving) Choose(folder string) {
 	c, list := &t.convolution, t.plans
 	(&contest{t.device, t, c, c.Flops(), c.DType.Size() == 2, len(list), func(n int) { t.plans = list[n:] },
-		[]string{t.library.name, fmt.Sprintf("%+v", *c)}}).choose(folder)
+		[]string{t.library.name, fmt.Sprintf("%#v", *c)}}).choose(folder)
 }
 
 // Name says which engine it is, by its number in the library.
