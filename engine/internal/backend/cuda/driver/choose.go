@@ -36,7 +36,7 @@ type contest struct {
 	by     gpu.Computation
 	work   gpu.Work
 	flops  int
-	narrow bool // of 16 bits
+	size   int // bytes of a number
 	ways   int
 	take   func(way int) // lets the work be computed in this way
 	key    []string      // what the choice depends on beside the device
@@ -76,11 +76,7 @@ func (c *contest) choose(folder string) {
 func (c *contest) worthTrial() bool {
 	t := &trial{memory: &buffer{}}
 	t.lay(c.work)
-	most := mostTimed
-	if c.narrow {
-		most *= 16
-	}
-	return c.flops <= most && int64(t.memory.Bytes) <= max(leastAside, c.device.info.Memory/32)
+	return c.flops <= mostTimed<<(8-2*c.size) && int64(t.memory.Bytes) <= max(leastAside, c.device.info.Memory/32)
 }
 
 // readChoice reads which one of so many proposals was chosen.

@@ -261,7 +261,7 @@ func (m *multiplication) Choose(folder string) {
 
 func (m *multiplication) contest(list []heuristicResult) *contest {
 	p := &m.product
-	return &contest{m.device, m, p, p.Flops(), p.A.DType.Size() == 2, len(list), func(n int) { m.take(&list[n]) },
+	return &contest{m.device, m, p, p.Flops(), p.A.DType.Size(), len(list), func(n int) { m.take(&list[n]) },
 		[]string{m.library.name, fmt.Sprint(m.alignment, m.mostWorkspace), fmt.Sprintf("%#v", m.product)}}
 }
 

@@ -68,7 +68,7 @@ func (t *convolving) refuses(note int32) bool {
 // Choose times the plans, or takes the one that was noted in the folder. The one that is taken is the first.
 func (t *convolving) Choose(folder string) {
 	c, list := &t.convolution, t.plans
-	(&contest{t.device, t, c, c.Flops(), c.DType.Size() == 2, len(list), func(n int) { t.plans = list[n:] },
+	(&contest{t.device, t, c, c.Flops(), c.DType.Size(), len(list), func(n int) { t.plans = list[n:] },
 		[]string{t.library.name, fmt.Sprintf("%#v", *c)}}).choose(folder)
 }
 

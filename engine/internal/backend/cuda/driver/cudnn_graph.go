@@ -107,17 +107,6 @@ func (o *operations) describe(kind uintptr, attributes ...attribute) descriptor 
 	return d
 }
 
-// empty makes a descriptor that the library fills in.
-func (o *operations) empty(kind uintptr) descriptor {
-	if o.err != nil {
-		return 0
-	}
-	var d descriptor
-	d, o.err = o.library.empty(kind)
-	o.made = append(o.made, d)
-	return d
-}
-
 func (o *operations) does(kind uintptr, attributes ...attribute) {
 	o.list = append(o.list, o.describe(kind, attributes...))
 }
@@ -245,9 +234,14 @@ func (o *operations) proposed(most, workspace int, refused func(note int32) bool
 // planOf makes the plan of a configuration.
 func (o *operations) planOf(config descriptor, refused func(note int32) bool) (p graphPlan, err error) {
 	l := o.library
-	engine, count, list := o.empty(kindEngine), new(int64), new([notes]int32)
+	engine, err := l.empty(kindEngine)
+	if err != nil {
+		return p, err
+	}
+	defer l.discard(engine)
+	count, list := new(int64), new([notes]int32)
 	const get = "cudnnBackendGetAttribute"
-	err = errors.Join(o.err,
+	err = errors.Join(
 		l.do(get, l.get, uintptr(config), attrConfigEngine, typeDescriptor, 1, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(&engine))),
 		l.do(get, l.get, uintptr(engine), attrEngineNotes, typeNote, notes, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(list))))
 	if err != nil {
@@ -283,10 +277,11 @@ func (o *operations) results(heuristics descriptor) ([]descriptor, error) {
 	}
 	configs := make([]descriptor, *count)
 	for i := range configs {
-		configs[i] = o.empty(kindConfig)
-	}
-	if o.err != nil {
-		return nil, o.err
+		var err error
+		if configs[i], err = l.empty(kindConfig); err != nil {
+			return nil, err
+		}
+		o.made = append(o.made, configs[i])
 	}
 	err := l.do("cudnnBackendGetAttribute", l.get, uintptr(heuristics), attrHeurResults, typeDescriptor, uintptr(len(configs)),
 		uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(&configs[0])))
