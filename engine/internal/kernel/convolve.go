@@ -52,16 +52,17 @@ func (c *Convolution) Flops() int {
 // each new shape: some ten microseconds of f32.
 const leastConvolution = 1 << 28
 
-// convolve writes a convolution as a call of the library, if the library has it and it is worth that. Where
-// the columns of a product are an image as it lies, the product is.
+// convolve writes a convolution as a call of the library, if the library has it and it is worth that. One of
+// single elements is a product of an image as it lies, and one of single channels moves more than it
+// computes.
 func convolve(g *backend.Group, k *Kernel) bool {
 	l := k.limits.Library
 	c, at, ok := describeConvolution(g)
 	if l == nil || !ok {
 		return false
 	}
-	product := c.Op != ir.ConvWeight && pointwise(c.Windows[:])
-	if !l.Always && (product || c.Flops() < leastConvolution) {
+	own := pointwise(c.Windows[:]) || c.Shape[ConvolutionW][1] == 1
+	if !l.Always && (own || c.Flops() < leastConvolution) {
 		return false
 	}
 	if at.WorkspaceBytes, ok = l.Offer(c); !ok {

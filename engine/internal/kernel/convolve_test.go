@@ -34,8 +34,9 @@ func TestConvolve(t *testing.T) {
 		"its gradient":         {with(func(l *layer) { l.op = ir.ConvTranspose }), nil, "conv_transpose of [32 64 56 56] by [64 64 3 3] of bf16, windows [{3 1 1 1 1} {3 1 1 1 1}], 1 groups, tf32 false"},
 		"channels last":        {plain, last, "conv of [32 64 56 56] by [64 64 3 3] of bf16, windows [{3 1 1 1 1} {3 1 1 1 1}], 1 groups, tf32 false"},
 		"a line":               {with(func(l *layer) { l.axes, l.side = 1, 4000 }), nil, "conv of [32 64 1 4000] by [64 64 1 3] of bf16, windows [{1 1 0 0 1} {3 1 1 1 1}], 1 groups, tf32 false"},
-		"a weight of pixels":   {with(func(l *layer) { l.op, l.window = ir.ConvWeight, pixels }), nil, "conv_weight of [32 64 56 56] by [64 64 1 1] of bf16, windows [{1 1 0 0 1} {1 1 0 0 1}], 1 groups, tf32 false"},
+		"a weight":             {with(func(l *layer) { l.op = ir.ConvWeight }), nil, "conv_weight of [32 64 56 56] by [64 64 3 3] of bf16, windows [{3 1 1 1 1} {3 1 1 1 1}], 1 groups, tf32 false"},
 		"pixels are a product": {with(func(l *layer) { l.window = pixels }), nil, ""},
+		"a single channel":     {with(func(l *layer) { l.channels, l.side = 1, 3000 }), nil, ""},
 		"three axes":           {with(func(l *layer) { l.axes, l.side = 3, 16 }), nil, ""},
 		"little":               {with(func(l *layer) { l.side = 4 }), nil, ""},
 		"a part of an image": {plain, func(l ir.Layout) ir.Layout {
