@@ -143,7 +143,7 @@ func TestConvolutionsLibraryOnGPU(t *testing.T) {
 					t.Error("the bits are not those of the run before")
 				}
 				want := runAndRead(t, way.truth, c.command(t, way.truth), 2)
-				e, near := apart(c.dtype, got[0], want[0]), map[dtype.Type]float64{dtype.F32: 1e-5, dtype.BF16: 1e-2}[c.dtype]
+				e, near := apart(c.dtype, got[0], want[0]), map[dtype.Type]float64{dtype.F32: 1e-4, dtype.BF16: 1e-2}[c.dtype] // TF32 is 3e-4 away
 				if !(e < near) {
 					t.Errorf("got %.2g away relative to its size, want %g", e, near)
 				}
