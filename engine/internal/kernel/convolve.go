@@ -76,8 +76,8 @@ func convolve(g *backend.Group, k *Kernel) bool {
 }
 
 // own says whether products of columns, or texts, are faster. Where the columns are an image as it lies they
-// are; and in F32 libraries have few gradients that add up in an order, so those with strides, and those
-// whose columns caches hold, take up to 16 times as long.
+// are; and in F32 libraries have few gradients that add up in an order: with strides they take up to 16 times
+// as long as products, and that of the images takes longer than a product whose columns caches hold.
 func (c *Convolution) own() bool {
 	elements := ir.Size(c.Shape[ConvolutionY][:]) / c.Shape[ConvolutionY][1] * ir.Size(c.Shape[ConvolutionW][1:]) // of the columns
 	ordered := c.DType == dtype.F32 && !c.TF32 && c.Op != ir.Conv
@@ -88,7 +88,7 @@ func (c *Convolution) own() bool {
 	case pointwise(c.Windows[:]):
 		return ordered || c.Op != ir.ConvWeight
 	}
-	return ordered && (strided || elements*c.DType.Size() < fewColumns)
+	return ordered && (strided || c.Op == ir.ConvTranspose && elements*c.DType.Size() < fewColumns)
 }
 
 // pointwise says whether each window is one element, and each element a window.

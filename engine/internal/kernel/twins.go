@@ -29,6 +29,7 @@ const (
 	mostStrip   = 256 // with more, a processor has no registers for two threadgroups
 	twinStages  = 4   // parts of x in threadgroup memory
 	mostRange   = 1536
+	oneRange    = 1 << 19 // elements that a large GPU loads while what adds ranges up waits for one more
 )
 
 // twins are such products: y and z.
@@ -92,7 +93,7 @@ func cut(list []*twins, limits Limits) {
 		for _, t := range list {
 			t.rows, t.parts = r, min(c, mostStrip*16/t.s, ceilPower(t.x.Layout.Shape[1]))/twinColumns
 			groups += t.strips() * t.ranges()
-			work += t.strips() * (t.x.Layout.Shape[0] + t.ranges()*128) * (t.strip() + 96)
+			work += t.strips()*(t.x.Layout.Shape[0]+t.ranges()*128)*(t.strip()+96) + t.ranges()*oneRange
 		}
 		return groups, work
 	}
