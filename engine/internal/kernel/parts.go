@@ -19,7 +19,8 @@ const (
 	leastDeep  = 1024
 	mostSplit  = 16
 
-	partsAtOnce = 8 // that a thread loads before it adds them up
+	partsAtOnce = 8         // that a thread loads before it adds them up
+	mostJoined  = 128 << 10 // bytes of a tile's parts that a threadgroup reads in less time than a launch takes
 )
 
 // partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups, or
@@ -82,14 +83,22 @@ func (p *product) sharesLeft(q *product) bool {
 }
 
 // inParts writes down the pieces of a product in parts, and of those that share its left operand.
-func (p *product) inParts(k *Kernel) (part *piece, ends []*piece) {
-	at, elements, parts := k.Scratch, p.space.size(), p.parts
+func (p *product) inParts(k *Kernel, limits Limits) (part *piece, ends []*piece) {
+	at, elements, parts, tiles := k.Scratch, p.space.size(), p.parts, p.groups()
 	all := append([]*product{p}, p.sharing...)
 	k.Scratch += (4*elements*parts*len(all) + 63) &^ 63
 	part = p.partial(at)
+	t := &p.tile
+	if limits.Family != NVIDIA || 4*t.rows()*t.columns()*parts*len(all) > mostJoined {
+		t = nil
+	}
 	for i, o := range all {
 		o.parts = parts
-		ends = append(ends, o.joinParts(at+4*elements*parts*i, elements))
+		ends = append(ends, o.joinParts(at+4*elements*parts*i, elements, t))
+	}
+	if t != nil {
+		part.join(ends, k, tiles, parts)
+		ends = nil
 	}
 	return part, ends
 }
@@ -115,26 +124,58 @@ func (p *product) partial(at int) *piece {
 	return &piece{text: p.text, kind: "matmul_part", of: "uint4", space: p.shared, size: 16, groups: p.groups() * p.parts, threads: t.threads()}
 }
 
-// joinParts adds the parts up, four elements a thread where the epilogue can.
-func (p *product) joinParts(at, elements int) *piece {
+// joinParts adds the parts up, four elements a thread where the epilogue can: those of all elements, or those of
+// the tile that a threadgroup has.
+func (p *product) joinParts(at, elements int, t *tile) *piece {
 	parts, first := p.parts, len(p.g.Inputs)+len(p.inst.Args)
 	p.parts = 1
 	p.walker = newWalker(newText(p.g, p.space.wide), p.space)
 	p.member("device const float*", "partial", Field{Kind: Scratch, Size: 8, At: at})
 	p.declare()
-	p.constant("parts", parts)
 	p.constant("elements", elements)
 	per := 1
 	if p.endsBy(first, p.each) {
 		per = p.each
 	}
+	load := map[int]string{1: "w[n][0] = a.partial[%s];", 4: "load4(a.partial + (%s), w[n]);"}[per]
+	end := func(v string) {
+		if per == 4 {
+			p.finishVector(v+"[k]", first, nil)
+		} else {
+			p.finishElement(v+"[0]", first)
+		}
+	}
+	if t != nil {
+		wide, threads := t.columns()/per, t.threads()
+		turns := (t.rows()*wide + threads - 1) / threads
+		place := func() {
+			p.line("UNROLL for (int q = 0; q < %d; q++) {", turns)
+			p.line("const int place = int(at.x) + q * %d;", threads)
+			p.line("const %s i0 = column + place %% %d * %d, i1 = row + place / %[2]d;", p.index, wide, per)
+		}
+		p.line("float v[%d][%d] = {};", turns, per)
+		place()
+		p.line("float w[%d][%d];", parts, per)
+		p.line("const long e = (batch * a.n1 + min(i1, a.n1 - 1)) * a.n0 + min(i0, a.n0 - %d);", per)
+		p.line("UNROLL for (int n = 0; n < %d; n++) "+load, parts, "n * long(a.elements) + e")
+		p.line("UNROLL for (int n = 0; n < %d; n++) {", parts)
+		p.line("UNROLL for (int d = 0; d < %d; d++) v[q][d] += w[n][d];", per)
+		p.close(2)
+		place()
+		if t.rows()*wide%threads > 0 {
+			p.line("if (place < %d)", t.rows()*wide)
+		}
+		end("v[q]")
+		p.close(1)
+		return &piece{text: p.text}
+	}
+	p.constant("parts", parts)
 	p.line("const %[1]s e = (%[1]s(group.x) * %[2]d + %[1]s(at.x)) * %[3]d;", p.index, mapThreads, per)
 	p.line("if (e < a.elements) {")
 	p.line("%s left = e / a.n0;", p.index)
 	p.line("const %s i0 = e %% a.n0, i1 = left %% a.n1;", p.index)
 	p.line("left /= a.n1;")
 	p.batch()
-	load := map[int]string{1: "w[n][0] = a.partial[%s];", 4: "load4(a.partial + (%s), w[n]);"}[per]
 	p.line("float v[%d] = {};", per)
 	p.line("for (int part = 0; part < int(a.parts); part += %d) {", partsAtOnce)
 	p.line("float w[%d][%d];", partsAtOnce, per)
@@ -144,11 +185,37 @@ func (p *product) joinParts(at, elements int) *piece {
 	p.line("UNROLL for (int n = 0; n < %d && part + n < int(a.parts); n++) {", partsAtOnce)
 	p.line("UNROLL for (int d = 0; d < %d; d++) v[d] += w[n][d];", per)
 	p.close(2)
-	if per == 4 {
-		p.finishVector("v[k]", first, nil)
-	} else {
-		p.finishElement("v[0]", first)
-	}
+	end("v")
 	p.line("}")
 	return &piece{text: p.text, kind: "matmul_sum", groups: (elements/per + mapThreads - 1) / mapThreads, threads: mapThreads}
+}
+
+// join lets the last threadgroup that arrives at a tile end it, for each of some products: the bits of a sum do
+// not depend on which one that is. Nothing orders what threadgroups of Apple's GPUs write and read.
+func (c *piece) join(ends []*piece, k *Kernel, tiles, parts int) {
+	c.member("device atomic_uint*", "arrived", Field{Kind: Table, Size: 8, At: len(k.Table)})
+	k.Table = append(k.Table, make([]byte, 4*tiles)...)
+	c.line("threadgroup uint* const last = (threadgroup uint*)space;")
+	c.line("threadgroup_barrier(mem_flags::mem_device);")
+	c.line("if (at.x == 0) last[0] = last_to_arrive(a.arrived + (batch * a.across * a.down + tile), %d);", parts)
+	c.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+	c.line("if (last[0] != 0) {")
+	for n := 0; len(ends) > 0; n++ { // those of one text share it
+		alike := slices.IndexFunc(ends, func(o *piece) bool { return o.variant() != ends[0].variant() })
+		if alike < 0 {
+			alike = len(ends)
+		}
+		fmt.Fprintf(&c.members, "\tstruct join%[1]d {\n%[2]s\t} joins%[1]d[%[3]d];\n", n, ends[0].members.String(), alike)
+		for _, o := range ends[:alike] {
+			c.args.nest(&o.args)
+		}
+		c.line("for (int set = 0; set < %d; set++) {", alike)
+		c.line("constant auto& join = a.joins%d[set];", n)
+		c.line("{")
+		c.line("constant auto& a = join;")
+		c.body.WriteString(ends[0].body.String())
+		c.close(2)
+		ends = ends[alike:]
+	}
+	c.line("}")
 }
