@@ -169,7 +169,17 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 	if p.endsBy(first, p.each) {
 		per = p.each
 	}
-	load := map[int]string{1: "w[n][0] = a.partial[%s];", 4: "load4(a.partial + (%s), w[n]);"}[per]
+	sum := func(v, parts string) {
+		p.line("for (int part = 0; part < %s; part += %d) {", parts, partsAtOnce)
+		p.line("float w[%d][%d];", partsAtOnce, per)
+		p.line("UNROLL for (int n = 0; n < %d; n++) {", partsAtOnce)
+		load := map[int]string{1: "w[n][0] = a.partial[%s];", 4: "load4(a.partial + (%s), w[n]);"}[per]
+		p.line("if (part + n < %s) "+load, parts, "long(part + n) * a.elements + e")
+		p.line("}")
+		p.line("UNROLL for (int n = 0; n < %d && part + n < %s; n++) {", partsAtOnce, parts)
+		p.line("UNROLL for (int d = 0; d < %d; d++) %s[d] += w[n][d];", per, v)
+		p.close(2)
+	}
 	end := func(v string) {
 		if per == 4 {
 			p.finishVector(v+"[k]", first, nil)
@@ -193,12 +203,9 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 		}
 		p.line("float v[%d][%d] = {};", turns, per)
 		place()
-		p.line("float w[%d][%d];", parts, per)
 		p.line("const long e = (batch * a.n1 + min(i1, a.n1 - 1)) * a.n0 + min(i0, a.n0 - %d);", per)
-		p.line("UNROLL for (int n = 0; n < %d; n++) "+load, parts, "n * long(a.elements) + e")
-		p.line("UNROLL for (int n = 0; n < %d; n++) {", parts)
-		p.line("UNROLL for (int d = 0; d < %d; d++) v[q][d] += w[n][d];", per)
-		p.close(2)
+		sum("v[q]", fmt.Sprint(parts))
+		p.close(1)
 		place()
 		if all%threads > 0 {
 			p.line("if (int(at.x) + q * %d < %d)", threads, all)
@@ -215,14 +222,7 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 	p.line("left /= a.n1;")
 	p.batch()
 	p.line("float v[%d] = {};", per)
-	p.line("for (int part = 0; part < int(a.parts); part += %d) {", partsAtOnce)
-	p.line("float w[%d][%d];", partsAtOnce, per)
-	p.line("UNROLL for (int n = 0; n < %d; n++) {", partsAtOnce)
-	p.line("if (part + n < int(a.parts)) "+load, "long(part + n) * a.elements + e")
-	p.line("}")
-	p.line("UNROLL for (int n = 0; n < %d && part + n < int(a.parts); n++) {", partsAtOnce)
-	p.line("UNROLL for (int d = 0; d < %d; d++) v[d] += w[n][d];", per)
-	p.close(2)
+	sum("v", "int(a.parts)")
 	end("v")
 	p.line("}")
 	return &piece{text: p.text, kind: "matmul_sum", groups: (elements/per + mapThreads - 1) / mapThreads, threads: mapThreads}

@@ -230,11 +230,7 @@ func (t *tile) count(rows, columns, batches int) int {
 
 // clear declares and clears the sums of a thread, which later lines call sum, and its place among them.
 func (t *tile) clear(x *text, typ string) {
-	turn := fmt.Sprintf("int(simd) / %d", t.across)
-	if t.shares > 1 {
-		turn += fmt.Sprintf(" %% %d", t.down)
-	}
-	x.line("const int me = int(at.x), down = %s * %d, right = int(simd) %% %d * %d;", turn, t.tall()*t.high, t.across, t.broad())
+	x.line("const int me = int(at.x), down = int(simd) / %d %% %d * %d, right = int(simd) %% %[1]d * %[4]d;", t.across, t.down, t.tall()*t.high, t.broad())
 	if t.by == byThreads {
 		x.line("const int x = int(lane) %% 8, y = int(lane) / 8;")
 		x.line("%s sum[%d];", typ, t.high*t.wide)
