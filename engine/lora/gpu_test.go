@@ -51,8 +51,7 @@ func TestLaunchesALayerWithLibraries(t *testing.T) {
 	info := gpu.Info{Family: "sm_90", Memory: 140 << 30, Limits: gpu.Limits{Threads: 1024, ThreadgroupMemory: 227 << 10, Simdgroup: 32, Processors: 132}}
 	b := &unrun{Backend: cpu.New(0), info: info, limits: gpu.LimitsOf(info)}
 	b.limits.Library = &kernel.Library{
-		Offer:  func(kernel.Product) (int, bool) { return 0, true },
-		Attend: func(kernel.Attention) (int, bool) { return 0, true }, Room: gpu.RoomOf(info),
+		Offer: func(kernel.Work) (int, bool) { return 0, true }, Room: gpu.RoomOf(info),
 	}
 	backend.Register(backend.Driver{
 		Name: "unrun", Open: func(int) (backend.Backend, error) { return b, nil },
@@ -134,13 +133,15 @@ func (b *unrun) Compile(g *backend.Group) (backend.Kernel, error) {
 	}
 	n := 0
 	for _, d := range k.Dispatches {
-		switch {
-		case d.Attend == nil:
+		n++
+		if d.Library == nil {
+			continue
+		}
+		if a, ok := d.Library.Work.(kernel.Attention); ok { // as cuDNN
 			n++
-		case d.Attend.Attention.Gradient: // as cuDNN
-			n += 6
-		default:
-			n += 2
+			if a.Gradient {
+				n += 4
+			}
 		}
 	}
 	return unrunKernel{g.Name, n}, nil

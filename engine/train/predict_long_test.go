@@ -41,9 +41,12 @@ func (s sizing) Run(context.Context, backend.Loaded, *backend.Table, []time.Dura
 func (s sizing) Compile(g *backend.Group) (backend.Kernel, error) {
 	limits := gpu.LimitsOf(s.info)
 	limits.Library = &kernel.Library{Room: gpu.RoomOf(s.info), Memory: int(s.info.Memory),
-		Offer: func(gpu.Product) (int, bool) { return 32 << 20, true },
-		Attend: func(a gpu.Attention) (int, bool) {
-			if !a.Gradient {
+		Offer: func(w gpu.Work) (int, bool) {
+			a, ok := w.(gpu.Attention)
+			switch {
+			case !ok:
+				return 32 << 20, true
+			case !a.Gradient:
 				return 0, true
 			}
 			return a.DType.Size() * a.Batches * a.Heads * a.Queries * a.Keys, true // cuDNN's slopes

@@ -38,7 +38,7 @@ func (h Code) routine(r *ir.Routine, batch []int, in []Tensor) []Tensor {
 		outs[i] = ir.Type{DType: o.DType, Shape: slices.Concat(batch, o.Shape)}
 	}
 	op, fail := h.Op, h.Lent.Fail
-	k := &ir.Kernel{Name: op, Function: fmt.Sprint(op, " by a library ", *r), Outs: outs, Flops: -1, Routine: r, Gradient: h.never,
+	k := &ir.Kernel{Name: op, Function: fmt.Sprintf("%s by a library %#v", op, *r), Outs: outs, Flops: -1, Routine: r, Gradient: h.never,
 		Fail: func(i, code int) error { return fmt.Errorf("%s: %w%s", op, fail(code), place(i, batch)) }}
 	k.SetKey()
 	return h.results(k, src, func(_ int, y Tensor) Tensor { return y })

@@ -118,7 +118,7 @@ func (r *Routine) Operands() (list []Type, sources int) {
 }
 
 // Bytes is how long an operand is, with all batches; 0 if there is none.
-func (r *Routine) Bytes(operand int) int {
+func (r Routine) Bytes(operand int) int {
 	list, _ := r.Operands()
 	if operand >= len(list) {
 		return 0
@@ -127,7 +127,7 @@ func (r *Routine) Bytes(operand int) int {
 }
 
 // String says what is computed: "svd of 3×4, 8 times".
-func (r *Routine) String() string {
+func (r Routine) String() string {
 	s := fmt.Sprintf("%s of %d×%d", routineNames[r.Name], r.Rows, r.Columns)
 	if r.Name == SolveRoutine {
 		s += fmt.Sprintf(" for %d", r.Right)

@@ -44,7 +44,7 @@ func (a *Attention) Has(operand int) bool {
 }
 
 // Bytes is how far an operand reaches from where it begins; 0 if there is none.
-func (a *Attention) Bytes(operand int) int {
+func (a Attention) Bytes(operand int) int {
 	if !a.Has(operand) {
 		return 0
 	}
@@ -79,7 +79,7 @@ func (a *Attention) Shape(operand int) (heads, rows, width int) {
 
 // String says what is computed: "the gradient of causal attention, 4×16 heads on 4, 2048 by 2048 of bf16,
 // width 64".
-func (a *Attention) String() string {
+func (a Attention) String() string {
 	s := "attention"
 	if a.Causal {
 		s = "causal " + s
@@ -117,8 +117,8 @@ func (a *Attention) Flops() int {
 	return n * a.Batches * a.Heads * seen * (a.Width + a.Depth)
 }
 
-// An AttentionCall is attention that a library computes, as a step of a kernel.
-type AttentionCall struct {
+// An attentionCall is attention that a library computes, and where.
+type attentionCall struct {
 	Placement
 	Attention Attention
 }
@@ -136,15 +136,13 @@ const (
 	mostScores  = 1 << 30
 	callShare   = 64
 	scoresShare = 8
-	// attentionAlignment is what a library wants, in bytes.
-	attentionAlignment = 16
 )
 
 // attend writes attention or its gradient as calls of the library, if the library has it and it is worth
 // that.
 func attend(g *backend.Group, k *Kernel) bool {
 	l := k.limits.Library
-	if l == nil || l.Attend == nil {
+	if l == nil {
 		return false
 	}
 	call, ok := describeAttention(g)
@@ -163,19 +161,19 @@ func attend(g *backend.Group, k *Kernel) bool {
 	if !ok {
 		return false
 	}
-	if call.WorkspaceBytes, ok = l.Attend(calls[0].Attention); !ok {
+	if call.WorkspaceBytes, ok = l.Offer(calls[0].Attention); !ok {
 		return false
 	}
-	for i := range calls {
-		calls[i].WorkspaceBytes = call.WorkspaceBytes
-		k.Dispatches = append(k.Dispatches, Dispatch{Attend: &calls[i]})
+	for _, c := range calls {
+		c.WorkspaceBytes = call.WorkspaceBytes
+		k.Dispatches = append(k.Dispatches, Dispatch{Library: &Call{Placement: c.Placement, Work: c.Attention}})
 	}
 	k.shareWorkspace()
 	return true
 }
 
 // describeAttention finds the operands of a group's attention, if they lie as libraries want them.
-func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
+func describeAttention(g *backend.Group) (c attentionCall, ok bool) {
 	in := &g.Insts[0]
 	gradient := in.Op == ir.AttentionGrad
 	q, k, v := inputLayout(g, in.Args[0]).Shape, inputLayout(g, in.Args[1]).Shape, inputLayout(g, in.Args[2]).Shape
@@ -202,7 +200,7 @@ func describeAttention(g *backend.Group) (c AttentionCall, ok bool) {
 	for i, v := range operands {
 		input := inputOf(g, v)
 		c.Operands[i] = placeOf(input)
-		if c.Operands[i].At%attentionAlignment != 0 || !a.lay(i, input.Layout, input.DType) {
+		if c.Operands[i].At%operandAlignment != 0 || !a.lay(i, input.Layout, input.DType) {
 			return c, false
 		}
 	}
@@ -234,7 +232,7 @@ func (a *Attention) lay(operand int, l ir.Layout, dt dtype.Type) (ok bool) {
 
 // attendedRows is how the rows of an operand lie: each without gaps, and at multiples of the alignment.
 func attendedRows(l ir.Layout, dt dtype.Type) (at [3]int, ok bool) {
-	each := attentionAlignment / dt.Size()
+	each := operandAlignment / dt.Size()
 	if l.Stride[3] != 1 || l.Shape[3]%each != 0 {
 		return at, false
 	}
@@ -254,10 +252,10 @@ func attendedRows(l ir.Layout, dt dtype.Type) (at [3]int, ok bool) {
 
 // split cuts a gradient into calls of equal size, by batches and then by heads of keys, so that the scores
 // of each fit into the workspace that a device of so much memory has.
-func (c *AttentionCall) split(memory int) (calls []AttentionCall, ok bool) {
+func (c *attentionCall) split(memory int) (calls []attentionCall, ok bool) {
 	a := c.Attention
 	if !a.Gradient {
-		return []AttentionCall{*c}, true
+		return []attentionCall{*c}, true
 	}
 	shared := a.Heads / a.KeyHeads
 	scores := a.DType.Size() * ceilTo(a.Queries, 64) * ceilTo(a.Keys, 64) * shared // of a head of keys
@@ -280,7 +278,7 @@ func (c *AttentionCall) split(memory int) (calls []AttentionCall, ok bool) {
 				all, _, _ := a.Shape(operand)
 				begin := (b*a.At[operand][0] + h*all/a.KeyHeads*a.At[operand][1]) * a.size(operand)
 				part.Operands[operand].At += begin
-				if begin%attentionAlignment != 0 {
+				if begin%operandAlignment != 0 {
 					return nil, false
 				}
 			}

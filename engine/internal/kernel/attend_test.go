@@ -64,7 +64,7 @@ func (a attentionGroup) sketch() *backend.Group {
 
 // TestAttendMuch: a device of much memory computes more texts in a call.
 func TestAttendMuch(t *testing.T) {
-	c := AttentionCall{Attention: Attention{Gradient: true, DType: dtype.BF16, Batches: 4, Heads: 16, KeyHeads: 4, Queries: 4096, Keys: 4096, Width: 64, Depth: 64}}
+	c := attentionCall{Attention: Attention{Gradient: true, DType: dtype.BF16, Batches: 4, Heads: 16, KeyHeads: 4, Queries: 4096, Keys: 4096, Width: 64, Depth: 64}}
 	for memory, want := range map[int]int{16 << 30: 2, 128 << 30: 1} {
 		if calls, ok := c.split(memory); !ok || len(calls) != want {
 			t.Errorf("got %d calls, %v, with %d bytes, want %d", len(calls), ok, memory, want)
@@ -139,8 +139,7 @@ func TestAttend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA, Library: &Library{
-				Offer:  func(Product) (int, bool) { return 0, true },
-				Attend: func(Attention) (int, bool) { return 1000, true }, Memory: 16 << 30,
+				Offer: func(Work) (int, bool) { return 1000, true }, Memory: 16 << 30,
 			}}
 			k, err := Render(c.group.sketch(), limits)
 			if err != nil {
@@ -149,24 +148,24 @@ func TestAttend(t *testing.T) {
 			var got []string
 			places := map[int]bool{}
 			for _, d := range k.Dispatches {
-				if d.Attend == nil {
+				if d.Library == nil {
 					continue
 				}
-				got = append(got, d.Attend.Attention.String())
-				if q := d.Attend.Operands[AttentionQ].At; places[q] {
+				got = append(got, d.Library.Work.String())
+				if q := d.Library.Operands[AttentionQ].At; places[q] {
 					t.Errorf("two calls begin at byte %d of q", q)
 				} else {
 					places[q] = true
 				}
-				if w := d.Attend.Workspace; w.Kind != Scratch || w.At%workspaceAlignment != 0 || w.At+1000 > k.Scratch-192 {
+				if w := d.Library.Workspace; w.Kind != Scratch || w.At%workspaceAlignment != 0 || w.At+1000 > k.Scratch-192 {
 					t.Errorf("got the workspace at %d of %d bytes", w.At, k.Scratch)
 				}
 			}
 			if !slices.Equal(got, c.want) || len(got) > 0 && len(got) != len(k.Dispatches) {
 				t.Errorf("got %d dispatches, of the library %q, want %q", len(k.Dispatches), got, c.want)
 			}
-			limits.Library.Attend = func(Attention) (int, bool) { return 0, false }
-			if k, err = Render(c.group.sketch(), limits); err != nil || slices.ContainsFunc(k.Dispatches, func(d Dispatch) bool { return d.Attend != nil }) {
+			limits.Library.Offer = func(Work) (int, bool) { return 0, false }
+			if k, err = Render(c.group.sketch(), limits); err != nil || slices.ContainsFunc(k.Dispatches, func(d Dispatch) bool { return d.Library != nil }) {
 				t.Errorf("a library that refuses: got %v", err)
 			}
 		})

@@ -289,14 +289,15 @@ func (s *scoring) side(n int, p scoringPart) operand {
 // multiply adds a product, rows×inner by inner×columns for each head of a part; added says whether it is
 // added to what is there.
 func (s *scoring) multiply(p scoringPart, rows, columns, inner int, a, b, to operand, added bool) {
-	c := &Call{Placement: placement(a.at, b.at, to.at), Product: Product{Rows: rows, Columns: columns, Inner: inner, Batches: p.heads,
-		A: a.matrix, B: b.matrix, D: to.matrix, TF32: s.g.TF32}}
+	c := &Call{Placement: placement(a.at, b.at, to.at)}
+	product := Product{Rows: rows, Columns: columns, Inner: inner, Batches: p.heads, A: a.matrix, B: b.matrix, D: to.matrix, TF32: s.g.TF32}
 	if added {
-		c.Product.C, c.Operands[ProductC] = to.matrix, to.at
+		product.C, c.Operands[ProductC] = to.matrix, to.at
 	}
+	c.Work = product
 	var ok bool
 	if !s.lacks {
-		c.WorkspaceBytes, ok = s.k.limits.Library.Offer(c.Product)
+		c.WorkspaceBytes, ok = s.k.limits.Library.Offer(product)
 		s.lacks = !ok
 	}
 	s.steps = append(s.steps, Dispatch{Library: c})

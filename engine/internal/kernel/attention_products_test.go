@@ -99,12 +99,12 @@ func TestAttentionByProducts(t *testing.T) {
 		{name: "room for less than a row", group: with(training, gradient), room: 1 << 10},
 		{name: "one of Apple's GPUs", group: with(training, gradient), room: room, change: func(l *Limits) { l.Family = Apple }},
 		{name: "a library without such products", group: with(training, gradient), room: room, change: func(l *Limits) {
-			l.Library.Offer = func(p Product) (int, bool) { return 0, p.Batches == 1 }
+			l.Library.Offer = func(w Work) (int, bool) { p, ok := w.(Product); return 0, ok && p.Batches == 1 }
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			limits := Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA, Library: &Library{
-				Offer: func(Product) (int, bool) { return 1000, true }, Room: c.room,
+				Offer: func(w Work) (int, bool) { _, ok := w.(Product); return 1000, ok }, Room: c.room,
 			}}
 			if c.change != nil {
 				c.change(&limits)
@@ -118,7 +118,7 @@ func TestAttentionByProducts(t *testing.T) {
 			for _, d := range k.Dispatches {
 				kind, _, _ := strings.Cut(strings.TrimPrefix(d.Function, "attention_"), "_")
 				if d.Library != nil {
-					p := &d.Library.Product
+					p := d.Library.Work.(Product)
 					products = true
 					if kind = fmt.Sprintf("%d×%d by %d×%d × %d", p.Rows, p.Inner, p.Inner, p.Columns, p.Batches); p.Added() {
 						kind += " +"
@@ -144,7 +144,7 @@ func TestAttentionByProductsPTX(t *testing.T) {
 		t.Skip(err)
 	}
 	limits := Limits{Threads: 1024, SIMDWidth: 32, Family: NVIDIA, Library: &Library{
-		Offer: func(Product) (int, bool) { return 0, true }, Room: 1 << 28, Always: true,
+		Offer: func(Work) (int, bool) { return 0, true }, Room: 1 << 28, Always: true,
 	}}
 	texts := map[string]string{}
 	for _, gradient := range []bool{false, true} {

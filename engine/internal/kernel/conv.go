@@ -25,7 +25,7 @@ type windowed struct {
 // conv writes the three products down.
 func conv(g *backend.Group, k *Kernel) {
 	in := &g.Insts[0]
-	if ir.Size(in.Shape) == 0 || convByColumns(g, k) {
+	if ir.Size(in.Shape) == 0 || convolve(g, k) || convByColumns(g, k) {
 		return
 	}
 	switch in.Op {

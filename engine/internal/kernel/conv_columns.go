@@ -252,13 +252,8 @@ func (c *columned) parts(images, rows, bytes int, cut bool) []part {
 
 // itself says whether the columns are the operand itself, and returns it as [N G C P].
 func (c *columned) itself(x gathering) (ir.Layout, bool) {
-	for _, w := range x.windows {
-		if w.Kernel != 1 || w.Stride != 1 || w.Before != 0 || w.After != 0 {
-			return ir.Layout{}, false
-		}
-	}
 	l, ok := flat(x.layout, 2)
-	if !ok || l.Stride[2] != 1 {
+	if !ok || l.Stride[2] != 1 || !pointwise(x.windows) {
 		return l, false
 	}
 	return c.grouped(l, 1), true

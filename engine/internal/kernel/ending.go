@@ -164,7 +164,7 @@ func (s *split) call(pairs []pair, n int, e ending) bool {
 		}
 	}
 	var ok bool
-	c.Product = p
+	c.Work = p
 	if c.WorkspaceBytes, ok = s.limits.Library.Offer(p); !ok {
 		return false
 	}

@@ -40,12 +40,10 @@ type Kernel struct {
 	limits Limits // of the device that it is rendered for
 }
 
-// A Dispatch is one launch on the device: of a text or, if Library, Attend or Solve is not nil, of a
-// library's product, attention or routine, and then the other fields are zero.
+// A Dispatch is one launch on the device: of a text or, if Library is not nil, of a library's work, and then
+// the other fields are zero.
 type Dispatch struct {
 	Library  *Call
-	Attend   *AttentionCall
-	Solve    *RoutineCall
 	Function string // the kernel function's name; equal texts have equal names
 	Text     string // MSL that defines it, to stand after the blocks of package shaders; see Whole
 	Args     Args

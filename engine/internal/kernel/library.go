@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // A Product is a matrix product as a library of a device computes it: for each of a number of batches
@@ -36,7 +35,7 @@ type Matrix struct {
 func (p *Product) Added() bool { return p.C != Matrix{} }
 
 // String says what is multiplied: "4096×896 by 896×64 of bf16, as f32, in 8 batches, with a bias".
-func (p *Product) String() string {
+func (p Product) String() string {
 	s := fmt.Sprintf("%d×%d by %d×%d of %v", p.Rows, p.Inner, p.Inner, p.Columns, p.A.DType)
 	for _, with := range []struct {
 		is   bool
@@ -67,7 +66,7 @@ const (
 )
 
 // Bytes is how far an operand reaches from where it begins, with all batches; 0 if there is none.
-func (p *Product) Bytes(operand int) int {
+func (p Product) Bytes(operand int) int {
 	m, rows, columns := p.D, p.Rows, p.Columns
 	switch {
 	case operand == ProductA:
@@ -95,11 +94,18 @@ type Placement struct {
 	WorkspaceBytes int
 }
 
-// A Call is a product that a library computes, as a step of a kernel.
+// A Work is what a library computes: a Product, an Attention, a Convolution or an ir.Routine.
+type Work interface {
+	fmt.Stringer
+	// Bytes is how far an operand reaches from where it begins; 0 if there is none.
+	Bytes(operand int) int
+}
+
+// A Call is work that a library computes, as a step of a kernel.
 type Call struct {
 	Placement
-	Product Product
-	Scale   int // which one of the command's scalars, if the product is scaled
+	Work  Work
+	Scale int // which one of the command's scalars, if the work is a product that is scaled
 }
 
 // placement has a product's matrices.
@@ -132,45 +138,28 @@ func (l *lending) place(d *Dispatch, behind int) {
 			*f = Field{Kind: at.Kind, Index: at.Index, Offset: f.Offset, Size: f.Size, At: f.At + at.At}
 		}
 	}
-	if p := d.placed(); p != nil {
-		for i := range p.Operands {
-			move(&p.Operands[i])
+	if c := d.Library; c != nil {
+		for i := range c.Operands {
+			move(&c.Operands[i])
 		}
-		move(&p.Workspace)
+		move(&c.Workspace)
 	}
 	for i := range d.Args.Fields {
 		move(&d.Args.Fields[i])
 	}
 }
 
-// placed is where the operands of a library's work lie; nil for a text.
-func (d *Dispatch) placed() *Placement {
-	switch {
-	case d.Library != nil:
-		return &d.Library.Placement
-	case d.Attend != nil:
-		return &d.Attend.Placement
-	case d.Solve != nil:
-		return &d.Solve.Placement
-	}
-	return nil
-}
-
 // A Library is those of the device, as far as it shapes dispatches.
 type Library struct {
-	// Offer says whether the library has a product, and how many bytes of workspace it needs.
-	Offer func(p Product) (workspace int, ok bool)
-	// Attend says so of attention; nil if the library has none.
-	Attend func(a Attention) (workspace int, ok bool)
-	// Solve says so of a routine of linear algebra; nil if the library has none.
-	Solve func(r ir.Routine) (workspace int, ok bool)
+	// Offer says whether the library has such work, and how many bytes of workspace it needs.
+	Offer func(w Work) (workspace int, ok bool)
 	// Room is how many bytes of workspace attention of f32 may have for its scores; with 0 it is left to the
 	// texts.
 	Room int
 	// Memory is how many bytes the device has.
 	Memory int
 	// Always gives the library every product that it has, but those of few rows, whatever that costs, and
-	// all attention.
+	// all attention and convolutions.
 	Always bool
 }
 
@@ -182,7 +171,9 @@ const (
 	launchBytes = 8 << 20
 	// codesBytes is what a large GPU moves in the time in which tiles of 16 bits read an element from codes.
 	codesBytes = 8
-	// workspaceAlignment is what libraries want.
+	// operandAlignment and workspaceAlignment are what libraries want, in bytes: the first that of attention
+	// and convolutions.
+	operandAlignment   = 16
 	workspaceAlignment = 256
 )
 
@@ -204,7 +195,7 @@ func (p *Product) flopsPerByte() int {
 func (k *Kernel) shareWorkspace() {
 	at, most := (k.Scratch+workspaceAlignment-1)&^(workspaceAlignment-1), 0
 	for _, d := range k.Dispatches {
-		if c := d.placed(); c != nil {
+		if c := d.Library; c != nil {
 			c.Workspace = Field{Kind: Scratch, Size: 8, At: at}
 			most = max(most, c.WorkspaceBytes)
 		}

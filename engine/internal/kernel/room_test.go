@@ -137,7 +137,7 @@ func TestRooms(t *testing.T) {
 		{"h lies elsewhere", roomed{bf16, 4096, 4864, 0, []roomedLayer{{n: 896, ranks: r16}}, elsewhere(2)},
 			[]string{"4096×16 by 16×896 of bf16", "4096×4864 by 4864×896 of bf16, with a matrix added"}},
 	} {
-		k, err := Render(c.group(), Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: 132, Family: NVIDIA, Library: &Library{Offer: func(Product) (int, bool) { return 0, true }}})
+		k, err := Render(c.group(), Limits{Threads: 1024, SIMDWidth: simdWidth, Processors: 132, Family: NVIDIA, Library: &Library{Offer: func(Work) (int, bool) { return 0, true }}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestRoomsChecked(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	limits := Limits{Threads: 256, SIMDWidth: simdWidth, Family: NVIDIA, Processors: 2, Library: &Library{Always: true, Offer: func(Product) (int, bool) { return 0, true }}}
+	limits := Limits{Threads: 256, SIMDWidth: simdWidth, Family: NVIDIA, Processors: 2, Library: &Library{Always: true, Offer: func(Work) (int, bool) { return 0, true }}}
 	var list []trial
 	var rooms []roomed
 	add := func(name string, r roomed) {
@@ -285,7 +285,7 @@ func TestPitched(t *testing.T) {
 
 // multiplied computes a library's product in the device's memory.
 func multiplied(d *check.Device, c *Call, at *Addresses) error {
-	p, memory := &c.Product, [ProductD + 1][]byte{}
+	p, memory := c.Work.(Product), [ProductD + 1][]byte{}
 	address := func(f Field) check.Pointer {
 		base := at.Scratch
 		if f.Kind == Pointer {

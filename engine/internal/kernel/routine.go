@@ -8,12 +8,6 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// A RoutineCall is a routine that a library computes, as a step of a kernel.
-type RoutineCall struct {
-	Placement
-	Routine ir.Routine
-}
-
 // NotFinite is the code, for ir.Kernel.Fail, of a matrix with a singular value or an eigenvalue that is NaN
 // or infinite. Codes above 0 are info, or of SolveRoutine the first element of the diagonal that is 0,
 // counted from 1.
@@ -23,7 +17,7 @@ const NotFinite = 0
 func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 	r := *own.Routine
 	list, sources := r.Operands()
-	c := &RoutineCall{}
+	c := &Call{}
 	put := func(operand int, dt dtype.Type, buf, offset int) {
 		c.Operands[operand] = field(buf, offset*dt.Size())
 	}
@@ -45,15 +39,15 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 	if r.Name == ir.SVDRoutine || r.Name == ir.EighRoutine {
 		r.Vectors = slices.ContainsFunc(g.Outputs, func(o backend.Output) bool { return o.Value.Result > 0 })
 	}
-	c.Routine = r
-	if l := k.limits.Library; l != nil && l.Solve != nil {
-		c.WorkspaceBytes, _ = l.Solve(r)
+	c.Work = r
+	if l := k.limits.Library; l != nil {
+		c.WorkspaceBytes, _ = l.Offer(r)
 	}
 	first := slices.IndexFunc(list, func(t ir.Type) bool { return t.DType == dtype.I64 })
 	for i, of := range r.Addressed() {
 		k.Dispatches = append(k.Dispatches, addresses(g, k, &r, c, of, first+i)...)
 	}
-	k.Dispatches = append(k.Dispatches, Dispatch{Solve: c})
+	k.Dispatches = append(k.Dispatches, Dispatch{Library: c})
 	switch r.Name {
 	case ir.LURoutine:
 		k.Dispatches = append(k.Dispatches, places(g, k, &r, own, c.Operands[sources+1])...)
@@ -93,7 +87,7 @@ func routine(g *backend.Group, k *Kernel, own *ir.Kernel) {
 }
 
 // addresses writes the text that fills a table with the addresses of an operand's matrices.
-func addresses(g *backend.Group, k *Kernel, r *ir.Routine, c *RoutineCall, of, table int) []Dispatch {
+func addresses(g *backend.Group, k *Kernel, r *ir.Routine, c *Call, of, table int) []Dispatch {
 	shape := []int{r.Batches}
 	e := newElements(g, k.limits, "addresses", shape, contiguous("matrix", shape))
 	e.member("long", "base", c.Operands[of])

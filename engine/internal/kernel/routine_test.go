@@ -46,18 +46,18 @@ func TestRoutines(t *testing.T) {
 		for _, read := range []int{len(c.out), 1} {
 			g := oneOp(backend.Single, ir.UserKernel, ir.Attr{Kernel: own}, c.in, c.out...)
 			g.Outputs = g.Outputs[:read]
-			k, err := Render(g, Limits{Threads: 256, SIMDWidth: 32, Library: &Library{Solve: func(r ir.Routine) (int, bool) { return 512, true }}})
+			k, err := Render(g, Limits{Threads: 256, SIMDWidth: 32, Library: &Library{Offer: func(Work) (int, bool) { return 512, true }}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(k.Dispatches) != c.dispatches || (k.Fault != nil) != c.fault || k.Scratch < 512 {
 				t.Errorf("%v: got %d dispatches, a fault %v and %d bytes, want %d, %v and 512", &r, len(k.Dispatches), k.Fault != nil, k.Scratch, c.dispatches, c.fault)
 			}
-			call := slices.IndexFunc(k.Dispatches, func(d Dispatch) bool { return d.Solve != nil })
+			call := slices.IndexFunc(k.Dispatches, func(d Dispatch) bool { return d.Library != nil })
 			if call != len(r.Addressed()) {
 				t.Errorf("%v: the library is called by dispatch %d, want it behind %d tables", &r, call, len(r.Addressed()))
 			}
-			if vectors := k.Dispatches[call].Solve.Routine.Vectors; vectors != (read > 1 && (r.Name == ir.EighRoutine || r.Name == ir.SVDRoutine)) {
+			if vectors := k.Dispatches[call].Library.Work.(ir.Routine).Vectors; vectors != (read > 1 && (r.Name == ir.EighRoutine || r.Name == ir.SVDRoutine)) {
 				t.Errorf("%v with %d results read: vectors are %v", &r, read, vectors)
 			}
 			if k.Fault != nil && k.Fault(uint32(max(r.Rows, r.Columns)+3+2), 0, true) != refused {

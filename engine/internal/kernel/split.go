@@ -104,7 +104,7 @@ func (s *split) cost() int {
 func (s *split) worth() bool {
 	flops, saved := 0, 0
 	for _, d := range s.calls {
-		p := &d.Library.Product
+		p := d.Library.Work.(Product)
 		flops += p.Flops()
 		if s.inst.DType == dtype.F32 && p.A.DType == dtype.BF16 {
 			saved += p.Flops() / termsFlops

@@ -213,7 +213,7 @@ func TestSplit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &sketch{g: &backend.Group{Name: c.name, Kind: backend.MatMul}}
 			c.group(s)
-			limits := Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA, Library: &Library{Offer: func(Product) (int, bool) { return 1000, true }}}
+			limits := Limits{Threads: 1024, SIMDWidth: 32, Processors: 132, Family: NVIDIA, Library: &Library{Offer: func(Work) (int, bool) { return 1000, true }}}
 			k, err := Render(s.g, limits)
 			if err != nil {
 				t.Fatal(err)
@@ -230,7 +230,7 @@ func TestSplit(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
-			limits.Library.Offer = func(Product) (int, bool) { return 0, false }
+			limits.Library.Offer = func(Work) (int, bool) { return 0, false }
 			if k, err = Render(s.g, limits); err != nil || slices.ContainsFunc(k.Dispatches, func(d Dispatch) bool { return d.Library != nil }) {
 				t.Errorf("a library that has nothing is called: %v", err)
 			}
@@ -242,7 +242,7 @@ func TestSplit(t *testing.T) {
 func stepsOf(k *Kernel) (list []string) {
 	for _, d := range k.Dispatches {
 		if d.Library != nil {
-			list = append(list, d.Library.Product.String())
+			list = append(list, d.Library.Work.String())
 			continue
 		}
 		kind, _, _ := strings.Cut(d.Function, "_")

@@ -85,7 +85,7 @@ func twinsOf(g *backend.Group, y, z *product, limits Limits) *twins {
 
 // cut chooses the ranges and strips of all twins: those with which the device is through first. A threadgroup
 // takes as long as its part of x does, as 128 rows more for b and its sums of z, and as 96 columns for its
-// sums of y. Each processor has two, and towards the end memory needs one on each.
+// sums of y. Each processor has two at once, of which one alone waits for its own steps.
 func cut(list []*twins, limits Limits) {
 	best, rows, columns := math.MaxInt, 0, 0
 	try := func(r, c int) (groups, work int) {
@@ -99,8 +99,8 @@ func cut(list []*twins, limits Limits) {
 	for r := mostRange; r >= twinRows; r -= twinRows {
 		for c := mostStrip; c >= 2*twinColumns; c /= 2 {
 			groups, work := try(r, c)
-			if left := groups % (2 * max(1, limits.Processors)); left > 0 {
-				work += max(0, limits.Processors-left) * (r + 128) * (c + 96)
+			if all := 2 * max(1, limits.Processors); groups%all > 0 {
+				work += (all - groups%all) * (r + 128) * (c + 96)
 			}
 			if work <= best { // of as many ranges, equal ones
 				best, rows, columns = work, r, c

@@ -74,7 +74,7 @@ func describeGroup(b *strings.Builder, g *backend.Group) {
 		default:
 			fmt.Fprintf(b, "\n   a%d = buffer %d %v%v", i, in.Buf, in.DType, in.Layout.Shape)
 			if !in.Layout.IsContiguous() {
-				fmt.Fprintf(b, " strides %v", in.Layout.Stride)
+				fmt.Fprintf(b, " strides %v%s", in.Layout.Stride, fromOffset(in.Layout.Offset))
 			}
 		}
 	}
@@ -88,9 +88,16 @@ func describeGroup(b *strings.Builder, g *backend.Group) {
 	for _, o := range g.Outputs {
 		fmt.Fprintf(b, "\n   buffer %d = %s %v%v", o.Buf, refName(o.Value), o.DType, o.Shape)
 		if o.Stride != nil {
-			fmt.Fprintf(b, " strides %v", o.Stride)
+			fmt.Fprintf(b, " strides %v%s", o.Stride, fromOffset(o.Offset))
 		}
 	}
+}
+
+func fromOffset(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" from %d", n)
 }
 
 func refName(r backend.Ref) string {

@@ -89,10 +89,15 @@ func (a attended) flops() float64 {
 	return products * 2 * float64(a.batch*a.heads*a.queries) * float64(a.keys*a.d)
 }
 
-// command compiles the group and gives it operands: a few thousand numbers, again and again.
 func (a attended) command(t testing.TB, b backend.Backend) submit.Cmd {
 	t.Helper()
 	g, types := a.group()
+	return command(t, b, g, types)
+}
+
+// command compiles a group and gives it operands: a few thousand numbers, again and again.
+func command(t testing.TB, b backend.Backend, g *backend.Group, types []ir.Type) submit.Cmd {
+	t.Helper()
 	k, err := b.Compile(g)
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func withLibrary(t testing.TB, library, setting string) backend.Backend {
 }
 
 // TestLibraryOnGPU holds products that the library computes against the reference: all of the suite's that
-// have more than 8 rows, in each layout, with each epilogue, and those of convolutions.
+// have more than 8 rows, in each layout, with each epilogue, and convolutions.
 func TestLibraryOnGPU(t *testing.T) {
 	b := withLibraries(t, "always")
 	infos, err := machine.Devices()
@@ -60,7 +60,7 @@ func TestLibraryOnGPU(t *testing.T) {
 		backendtest.Ops(t, open, []dtype.Type{dtype.F32, dtype.F16, dtype.BF16}, ir.MatMul, ir.LoRALinear, ir.Dequantize, ir.Conv, ir.ConvTranspose, ir.ConvWeight)
 	}
 	r := gputest.NewRehearsal(infos[*number])
-	r.Library = &kernel.Library{Always: true, Room: gpu.RoomOf(infos[*number]), Offer: func(kernel.Product) (int, bool) { return 0, true }}
+	r.Library = &kernel.Library{Always: true, Room: gpu.RoomOf(infos[*number]), Offer: func(kernel.Work) (int, bool) { return 0, true }}
 	compile(t, gputest.TextsOf(t, r, suite)) // one by one they would take minutes
 	suite(t, func() (backend.Backend, error) { return b, nil })
 }

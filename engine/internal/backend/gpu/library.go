@@ -12,47 +12,27 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/kernel"
 )
 
-// What a library computes, see package kernel: a matrix product, with its matrices, and attention or its
-// gradient.
+// What a library computes, see package kernel: a matrix product, with its matrices, and attention,
+// convolutions and their gradients.
 type (
-	Product   = kernel.Product
-	Matrix    = kernel.Matrix
-	Attention = kernel.Attention
+	Product     = kernel.Product
+	Matrix      = kernel.Matrix
+	Attention   = kernel.Attention
+	Convolution = kernel.Convolution
+	Work        = kernel.Work
 )
 
-// A Work is a *Product, an *Attention or an *ir.Routine.
-type Work interface {
-	fmt.Stringer
-	// Bytes is how far an operand reaches from where it begins; 0 if there is none.
-	Bytes(operand int) int
-}
-
-// A Multiplier is a Device with a library of matrix products: cuBLASLt, or Metal Performance Shaders.
-type Multiplier interface {
+// A Librarian is a Device with libraries of kernels: cuBLASLt, cuDNN, cuSOLVER and cuFFT, or Metal
+// Performance Shaders.
+type Librarian interface {
 	Device
-	// Multiplication chooses how the library computes a product whose matrices begin at multiples of so many
-	// bytes, a power of two, and of their elements' size, with at most so many bytes of workspace. The same
-	// arguments give the same choice. Its error has the code Unsupported if the library lacks such a product.
-	// It takes microseconds, but the first time the library is loaded.
-	Multiplication(p Product, alignment, workspace int) (Computation, error)
-}
-
-// An Attender is a Device with a library of attention: cuDNN.
-type Attender interface {
-	Device
-	// Attention chooses how the library computes attention whose operands begin at multiples of 16 bytes. Its
-	// error has the code Unsupported if the library lacks it. It takes tens of milliseconds, and a second
-	// where the library compiles or is loaded.
-	Attention(a Attention) (Computation, error)
-}
-
-// A Solver is a Device with a library of linear algebra and Fourier transforms: cuSOLVER and cuFFT.
-type Solver interface {
-	Device
-	// Routine chooses how the library computes a routine. Its error has the code Unsupported if the library
-	// lacks it. It takes microseconds, but the first time the library is loaded. Streams do not record it: it
-	// may wait for the device while it is encoded.
-	Routine(r ir.Routine) (Computation, error)
+	// Computation chooses how a library computes work. Operands begin at multiples of 16 bytes, those of a
+	// product at multiples of the alignment, a power of two, and of their elements' size, and it has at most
+	// so many bytes of workspace. The same arguments give the same choice. Its error has the code Unsupported
+	// if no library has such work. It takes microseconds, for attention tens of milliseconds, and a second
+	// where a library compiles or is loaded. Streams do not record a routine: it may wait for the device
+	// while it is encoded.
+	Computation(w Work, alignment, workspace int) (Computation, error)
 }
 
 // A Computation is work that is ready to be computed by a library. One goroutine at a time encodes it.
@@ -74,8 +54,8 @@ type Computation interface {
 type Chooser interface {
 	Computation
 	// Choose takes the fastest of them on the device, for this process and for all that are given the same
-	// folder. It takes milliseconds the first time. Where nothing can be noted there, the choice is left as
-	// it is. No stream may have the product encoded.
+	// folder. It takes milliseconds the first time, and where the library compiles a second. Where nothing
+	// can be noted there, the choice is left as it is. No stream may have the work encoded.
 	Choose(folder string)
 }
 
@@ -88,26 +68,24 @@ type Operands struct {
 	Scale     float32
 }
 
-// librariesSwitch is the variable that, set to off, leaves all products and attention to the backend's own
-// kernels, so that the two can be compared. Set to always, it gives a library all that it has. Set to
-// untimed, it takes of the ways that a library proposes for a product the first, as always does, too.
+// librariesSwitch is the variable that, set to off, leaves all products, attention and convolutions to the
+// backend's own kernels, so that the two can be compared. Set to always, it gives a library all that it has.
+// Set to untimed, it takes of the ways that a library proposes for work the first, as always does, too.
 const librariesSwitch = "MCS_LIBRARIES"
 
-// mostWorkspace is the workspace that NVIDIA recommends for Hopper.
+// mostWorkspace is the workspace of products that NVIDIA recommends for Hopper.
 const mostWorkspace = 32 << 20
 
 // usually is how memory of the backend is aligned, at least, but for views that begin elsewhere.
 const usually = 16
 
-// A library has the products and the attention that groups were compiled to.
+// A library has the work that groups were compiled to.
 type library struct {
 	sync.Mutex
-	device   Multiplier
-	attender Attender // nil if the device has no library of attention
-	solver   Solver   // nil if it has none of linear algebra and Fourier transforms
-	always   bool
-	timed    bool            // the fastest of a library's ways is taken
-	known    map[any]*choice // by Product, Attention or ir.Routine; nil where the library has none
+	device Librarian
+	always bool
+	timed  bool             // the fastest of a library's ways is taken
+	known  map[Work]*choice // nil where the library has none
 }
 
 // A choice is how work is computed with operands that are aligned as usual, and with those that are aligned
@@ -116,60 +94,46 @@ type choice struct{ usual, loose Computation }
 
 // newLibrary returns the library of a device, or nil if it has none or is not to be used.
 func newLibrary(d Device) *library {
-	m, ok := d.(Multiplier)
+	m, ok := d.(Librarian)
 	wanted := os.Getenv(librariesSwitch)
 	if !ok || wanted == "off" {
 		return nil
 	}
-	attender, _ := d.(Attender)
-	solver, _ := d.(Solver)
-	return &library{device: m, attender: attender, solver: solver, always: wanted == "always", timed: wanted != "always" && wanted != "untimed", known: map[any]*choice{}}
+	return &library{device: m, always: wanted == "always", timed: wanted != "always" && wanted != "untimed", known: map[Work]*choice{}}
 }
 
-// choose returns how a Product, an Attention or a Routine is computed, or nil.
-func (l *library) choose(work any) *choice {
+// choose returns how work is computed, or nil.
+func (l *library) choose(work Work) *choice {
 	l.Lock()
 	defer l.Unlock()
 	c, known := l.known[work]
 	if !known {
-		switch w := work.(type) {
-		case Product:
-			c = l.prepare(w)
-		case Attention:
-			if by, err := l.attender.Attention(w); err == nil {
-				c = &choice{by, by}
-			}
-		case ir.Routine:
-			if l.solver == nil {
-				break
-			}
-			if by, err := l.solver.Routine(w); err == nil {
-				c = &choice{by, by}
-			}
-		}
+		c = l.prepare(work)
 		l.known[work] = c
 	}
 	return c
 }
 
-func (l *library) prepare(p Product) *choice {
-	usual, err := l.device.Multiplication(p, usually, mostWorkspace)
+func (l *library) prepare(work Work) *choice {
+	usual, err := l.device.Computation(work, usually, mostWorkspace)
 	if err != nil {
 		return nil
 	}
 	if c, ok := usual.(Chooser); ok && l.timed {
 		c.Choose(cacheDir())
 	}
-	loose, err := l.device.Multiplication(p, 1, mostWorkspace)
-	if err != nil {
-		usual.Close()
-		return nil
+	loose := usual
+	if _, ok := work.(Product); ok {
+		if loose, err = l.device.Computation(work, 1, mostWorkspace); err != nil {
+			usual.Close()
+			return nil
+		}
 	}
 	return &choice{usual, loose}
 }
 
-// offer tells package kernel whether there is a Product, an Attention or a Routine.
-func (l *library) offer(work any) (workspace int, ok bool) {
+// offer tells package kernel whether there is such work, and how many bytes of workspace it needs.
+func (l *library) offer(work Work) (workspace int, ok bool) {
 	c := l.choose(work)
 	if c == nil {
 		return 0, false
@@ -193,21 +157,14 @@ func (l *library) close() {
 // hold, so that launches are few.
 const mostRoom = 256 << 20
 
-// RoomOf is how many bytes attention's scores may take on a device, or a convolution's columns: a small part
-// of its memory.
+// RoomOf is how many bytes attention's scores may take on a device, a convolution's columns, or what a
+// library needs beside them: a small part of its memory.
 func RoomOf(d Info) int { return int(min(mostRoom, d.Memory/256)) }
 
 // limits tells package kernel what there is.
 func (l *library) limits() *kernel.Library {
 	info := l.device.Info()
-	k := &kernel.Library{Offer: func(p Product) (int, bool) { return l.offer(p) }, Room: RoomOf(info), Memory: int(info.Memory), Always: l.always}
-	if l.attender != nil {
-		k.Attend = func(a Attention) (int, bool) { return l.offer(a) }
-	}
-	if l.solver != nil {
-		k.Solve = func(r ir.Routine) (int, bool) { return l.offer(r) }
-	}
-	return k
+	return &kernel.Library{Offer: l.offer, Room: RoomOf(info), Memory: int(info.Memory), Always: l.always}
 }
 
 // A libraryCall is a step of a group that a library computes.
@@ -220,24 +177,19 @@ type libraryCall struct {
 
 // newCall is that of a dispatch, or nil if it is a text's.
 func (b *Backend) newCall(d *kernel.Dispatch) *libraryCall {
-	switch {
-	case d.Library != nil:
-		c := &libraryCall{b.library.choose(d.Library.Product), &d.Library.Product, &d.Library.Placement, -1}
-		if d.Library.Product.Scaled {
-			c.scale = d.Library.Scale
-		}
-		return c
-	case d.Attend != nil:
-		return &libraryCall{b.library.choose(d.Attend.Attention), &d.Attend.Attention, &d.Attend.Placement, -1}
-	case d.Solve != nil:
-		return &libraryCall{b.library.choose(d.Solve.Routine), &d.Solve.Routine, &d.Solve.Placement, -1}
+	if d.Library == nil {
+		return nil
 	}
-	return nil
+	c := &libraryCall{b.library.choose(d.Library.Work), d.Library.Work, &d.Library.Placement, -1}
+	if p, ok := c.work.(Product); ok && p.Scaled {
+		c.scale = d.Library.Scale
+	}
+	return c
 }
 
 // Lends says whether the device's library has a routine.
 func (b *Backend) Lends(r ir.Routine) bool {
-	return b.library != nil && b.library.solver != nil && b.library.choose(r) != nil
+	return b.library != nil && b.library.choose(r) != nil
 }
 
 func (c *libraryCall) launches() int { return max(c.usual.Launches(), c.loose.Launches()) }

@@ -77,7 +77,10 @@ func (b *Backend) Load(p *backend.Program) (backend.Loaded, error) {
 		dispatches += len(c.kernel.Dispatches)
 		for n, d := range c.kernel.Dispatches {
 			l.reads = l.reads || c.calls[n] == nil && (!b.carries(&d) || slices.ContainsFunc(d.Args.Fields, func(f kernel.Field) bool { return f.Kind == kernel.Stop }))
-			l.waits, l.early = l.waits || d.Solve != nil, l.early && c.calls[n] == nil
+			if l.early = l.early && c.calls[n] == nil; d.Library != nil {
+				_, solves := d.Library.Work.(ir.Routine)
+				l.waits = l.waits || solves
+			}
 		}
 		for _, n := range c.writes {
 			l.writes = append(l.writes, p.Launches[i].Bufs[n].Index)

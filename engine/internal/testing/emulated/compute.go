@@ -9,46 +9,44 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/testing/fake"
 )
 
-// Multiplication is a product of the library, if there is one. It is computed in this process.
-func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Computation, error) {
-	if !d.driver.Library {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "multiply", Text: "no library", Index: -1}
+// Computation is work of the library, if there is one. It is computed in this process.
+func (d *device) Computation(w gpu.Work, alignment, _ int) (gpu.Computation, error) {
+	if _, convolves := w.(gpu.Convolution); !d.driver.Library || convolves && d.driver.Columns {
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "compute", Text: "no library", Index: -1}
 	}
-	if err := fake.CheckProduct(&p); err != nil {
-		return nil, misused("multiply", "%v", err)
+	c := &computation{device: d, work: w, alignment: alignment}
+	switch w := w.(type) {
+	case gpu.Product:
+		if err := fake.CheckProduct(&w); err != nil {
+			return nil, misused("multiply", "%v", err)
+		}
+		c.results = []int{kernel.ProductD}
+		c.compute = func(scale float32, memory [kernel.AttentionOperands][]byte) {
+			d.driver.products.Add(1)
+			fake.Multiply(&w, scale, memory)
+		}
+	case gpu.Attention:
+		c.results = []int{kernel.AttentionO, kernel.AttentionLSE}
+		if w.Gradient {
+			c.results = []int{kernel.AttentionDQ, kernel.AttentionDK, kernel.AttentionDV}
+		}
+		c.compute = func(_ float32, memory [kernel.AttentionOperands][]byte) {
+			d.driver.attentions.Add(1)
+			fake.Attend(&w, memory)
+		}
+	case gpu.Convolution:
+		c.results = []int{fake.Convolved(&w)}
+		c.compute = func(_ float32, memory [kernel.AttentionOperands][]byte) {
+			d.driver.convolutions.Add(1)
+			fake.Convolve(&w, memory)
+		}
+	case ir.Routine:
+		list, sources := w.Operands()
+		c.results = ir.Indices(len(list))[sources:]
+		c.alignment = 4
+		c.compute = func(_ float32, memory [kernel.AttentionOperands][]byte) { fake.Solve(&w, memory[:]) }
 	}
-	return &computation{d, &p, alignment, []int{kernel.ProductD}, func(scale float32, memory [kernel.AttentionOperands][]byte) {
-		d.driver.products.Add(1)
-		fake.Multiply(&p, scale, memory)
-	}}, nil
-}
-
-// Attention is attention of the library, if there is one. It is computed in this process.
-func (d *device) Attention(a gpu.Attention) (gpu.Computation, error) {
-	if !d.driver.Library {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "attention", Text: "no library", Index: -1}
-	}
-	results := []int{kernel.AttentionO, kernel.AttentionLSE}
-	if a.Gradient {
-		results = []int{kernel.AttentionDQ, kernel.AttentionDK, kernel.AttentionDV}
-	}
-	return &computation{d, &a, 16, results, func(_ float32, memory [kernel.AttentionOperands][]byte) {
-		d.driver.attentions.Add(1)
-		fake.Attend(&a, memory)
-	}}, nil
-}
-
-// Routine is a routine of the library, if there is one. It is computed in this process.
-func (d *device) Routine(r ir.Routine) (gpu.Computation, error) {
-	if !d.driver.Library {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: "emulated", Op: "routine", Text: "no library", Index: -1}
-	}
-	list, sources := r.Operands()
-	var results []int
-	for i := sources; i < len(list); i++ {
-		results = append(results, i)
-	}
-	return &computation{d, &r, 4, results, func(_ float32, memory [kernel.AttentionOperands][]byte) { fake.Solve(&r, memory[:]) }}, nil
+	return c, nil
 }
 
 // A computation is work of the library.

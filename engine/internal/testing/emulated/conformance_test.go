@@ -49,7 +49,10 @@ func conform(t *testing.T, d *Driver, suite gputest.Suite) {
 	}
 	r := gputest.NewRehearsal(infos[0])
 	if d.Library {
-		r.Library = &kernel.Library{Always: true, Room: gpu.RoomOf(infos[0]), Offer: func(kernel.Product) (int, bool) { return 0, true }}
+		r.Library = &kernel.Library{Always: true, Room: gpu.RoomOf(infos[0]), Offer: func(w kernel.Work) (int, bool) {
+			_, convolves := w.(kernel.Convolution)
+			return 0, !convolves || !d.Columns
+		}}
 	}
 	d.Prepared = gputest.TextsOf(t, r, suite)
 	b, err := gpu.Open(d, 0, "emulated")

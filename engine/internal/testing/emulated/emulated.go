@@ -38,14 +38,15 @@ type Driver struct {
 	// Family is that of the device whose kernels run: "sm_90" has those for NVIDIA's GPUs. "" is the
 	// emulation's own, which has those for Apple's.
 	Family string
-	// Library gives the device a library of matrix products and of attention.
-	Library bool
+	// Library gives the device a library of matrix products, of attention and of convolutions; with Columns
+	// of no convolutions.
+	Library, Columns bool
 	// Memory is how many bytes the device has; 4 GiB if it is 0.
 	Memory int64
 	// Unified lets the processor see all memory, as on Apple's GPUs.
 	Unified bool
 
-	products, attentions atomic.Int64 // of the library that ran
+	products, attentions, convolutions atomic.Int64 // of the library that ran
 }
 
 // Name is "emulated".

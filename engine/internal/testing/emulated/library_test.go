@@ -13,8 +13,8 @@ import (
 	"github.com/mcs-notebook/mcs/internal/testing/long"
 )
 
-// TestLibrary computes all products and all attention that go to a library by one, and what the library lacks
-// of their groups by kernels: the parts together are right.
+// TestLibrary computes all products, convolutions and attention that go to a library by one, and what the
+// library lacks of their groups by kernels: the parts together are right.
 func TestLibrary(t *testing.T) {
 	long.Only(t, "runs products, convolutions and attention on the emulated device")
 	t.Setenv("MCS_LIBRARIES", "always")
@@ -30,8 +30,24 @@ func TestLibrary(t *testing.T) {
 	if n := d.attentions.Load(); n < 10 {
 		t.Errorf("the library computed attention %d times, want most of that without a mask whose rows are aligned", n)
 	}
+	if n := d.convolutions.Load(); n < 100 {
+		t.Errorf("the library computed %d convolutions, want most of them", n)
+	}
 	if n := d.products.Load(); n < 50 {
 		t.Errorf("the library computed %d products, want most of those with more than 8 rows", n)
+	}
+}
+
+// TestColumnsByLibrary computes convolutions where the library has products alone.
+func TestColumnsByLibrary(t *testing.T) {
+	long.Only(t, "runs convolutions on the emulated device")
+	t.Setenv("MCS_LIBRARIES", "always")
+	d := &Driver{Library: true, Columns: true}
+	conform(t, d, func(t *testing.T, open func() (backend.Backend, error)) {
+		backendtest.Ops(t, open, []dtype.Type{dtype.F32, dtype.BF16}, ir.Conv, ir.ConvTranspose, ir.ConvWeight)
+	})
+	if n := d.products.Load(); n < 20 {
+		t.Errorf("the library computed %d products, want those of columns", n)
 	}
 }
 

@@ -13,18 +13,19 @@ import (
 // Workspace is what each product of the fake's library wants.
 const Workspace = 1000
 
-// A Library is what gpu.Multiplier is about: with one in Driver.Library, the device has a library of
+// A Library is what gpu.Librarian is about: with one in Driver.Library, the device has a library of
 // products, which logs what it is asked for.
 type Library struct {
 	// Refuses says which products there are none of; nil refuses none.
 	Refuses func(p gpu.Product) bool
 }
 
-// Multiplication takes every product that is well-formed, and that Driver.Library does not refuse.
-func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Computation, error) {
+// Computation takes every product that is well-formed, and that Driver.Library does not refuse.
+func (d *device) Computation(w gpu.Work, alignment, workspace int) (gpu.Computation, error) {
 	l := d.driver.Library
-	if l == nil || workspace < Workspace || l.Refuses != nil && l.Refuses(p) {
-		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "multiply", Text: p.String(), Index: -1}
+	p, ok := w.(gpu.Product)
+	if !ok || l == nil || workspace < Workspace || l.Refuses != nil && l.Refuses(p) {
+		return nil, &gpu.Error{Code: gpu.Unsupported, Device: d.name(), Op: "multiply", Text: w.String(), Index: -1}
 	}
 	if err := CheckProduct(&p); err != nil {
 		return nil, d.misused("multiply", "%v", err)

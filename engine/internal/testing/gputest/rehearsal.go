@@ -54,7 +54,7 @@ func (r *Rehearsal) Compile(g *backend.Group) (backend.Kernel, error) {
 	}
 	r.mu.Lock()
 	for _, d := range k.Dispatches {
-		if d.Library == nil && d.Attend == nil && d.Solve == nil {
+		if d.Library == nil {
 			r.texts[d.Function] = d.Text
 		}
 	}

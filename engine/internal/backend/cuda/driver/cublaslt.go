@@ -252,6 +252,19 @@ func (m *multiplication) take(r *heuristicResult) {
 	}
 }
 
+// Choose times the algorithms that the heuristics proposed, or takes the one that was noted in the folder.
+func (m *multiplication) Choose(folder string) {
+	list := m.proposals
+	m.proposals = nil
+	m.contest(list).choose(folder)
+}
+
+func (m *multiplication) contest(list []heuristicResult) *contest {
+	p := &m.product
+	return &contest{m.device, m, p, p.Flops(), p.A.DType.Size(), len(list), func(n int) { m.take(&list[n]) },
+		[]string{m.library.name, fmt.Sprint(m.alignment, m.mostWorkspace), fmt.Sprintf("%#v", m.product)}}
+}
+
 // config asks for a number of the algorithm, which is 0 where it has none.
 func (m *multiplication) config(attribute uintptr) int {
 	value, written := new(uint32), new(uint64)

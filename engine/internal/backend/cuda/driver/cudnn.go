@@ -11,18 +11,18 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
 )
 
-// A cudnn is NVIDIA's library of fused attention, by its backend API: descriptors with attributes, which are
-// set one by one and then finalised.
+// A cudnn is NVIDIA's library of fused attention and of convolutions, by its backend API: descriptors with
+// attributes, which are set one by one and then finalised.
 type cudnn struct {
 	*vendor
 	create, destroy, setStream, runtime, status, lastError ccall.Func
 	make, drop, set, get, finalize, execute                ccall.Func
 }
 
-// openAttentions opens the library. It looks for NVRTC by name alone: one that is open is found.
-func (d *device) openAttentions() (*cudnn, error) {
+// openNetworks opens the library. It looks for NVRTC by name alone: one that is open is found.
+func (d *device) openNetworks() (*cudnn, error) {
 	d.nvrtc.open(d)
-	return d.attentions.open(d, "cudnn", d.driver.Cudnn, func(library *ccall.Library, by *vendor, v version) (*cudnn, error) {
+	return d.networks.open(d, "cudnn", d.driver.Cudnn, func(library *ccall.Library, by *vendor, v version) (*cudnn, error) {
 		l := &cudnn{vendor: by}
 		l.codes, l.words = cudnnStatuses, l.says
 		if err := lookUp(library, map[string]*ccall.Func{"cudnnCreate": &l.create, "cudnnDestroy": &l.destroy, "cudnnSetStream": &l.setStream,
@@ -76,8 +76,11 @@ const (
 	typeData       = 1
 	typeBool       = 2
 	typeInt64      = 3
+	typeFloat      = 4
 	typePointer    = 6
+	typeConv       = 7
 	typeMode       = 8
+	typeNote       = 11
 	typePointwise  = 14
 	typeDescriptor = 15
 	typeReduction  = 18

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"errors"
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -16,9 +15,8 @@ type attending struct {
 	operations
 	device    *device
 	attention gpu.Attention
-	plan      descriptor
+	by        graphPlan
 	dots      int // bytes of the workspace that the gradient's do·o takes
-	workspace int
 
 	operands                       [kernel.AttentionOperands]tensor
 	scale, one, hidden, keys, rows tensor // numbers; those of no descriptor are not in the graph
@@ -27,8 +25,8 @@ type attending struct {
 }
 
 // Attention makes the library's graph and plan.
-func (d *device) Attention(a gpu.Attention) (_ gpu.Computation, err error) {
-	l, err := d.openAttentions()
+func (d *device) Attention(a gpu.Attention) (gpu.Computation, error) {
+	l, err := d.openNetworks()
 	if err != nil {
 		return nil, err
 	}
@@ -39,20 +37,16 @@ func (d *device) Attention(a gpu.Attention) (_ gpu.Computation, err error) {
 	} else {
 		t.forward()
 	}
-	d.driver.uninterrupted(func() { t.plan, t.workspace, err = t.operations.plan() })
+	plans, err := t.plan(d, &a, 1, math.MaxInt, func(int32) bool { return false })
 	if err != nil {
-		t.Close()
-		if e := (*gpu.Error)(nil); errors.As(err, &e) {
-			e.Text = a.String() + ": " + e.Text
-		}
 		return nil, err
 	}
-	t.workspace += t.dots
+	t.by = plans[0]
 	return t, nil
 }
 
 // cudnnTypes are the numbers of cudnnDataType_t.
-var cudnnTypes = map[dtype.Type]int{dtype.F16: dataF16, dtype.BF16: dataBF16}
+var cudnnTypes = map[dtype.Type]int{dtype.F32: dataF32, dtype.F16: dataF16, dtype.BF16: dataBF16}
 
 // lies is the form of an operand: by rows, or turned, with its last two axes exchanged.
 func (t *attending) lies(operand int, turned bool) form {
@@ -176,7 +170,7 @@ func (t *attending) byKeys(scores, times tensor, result int) tensor {
 }
 
 func (t *attending) Name() string   { return t.library.name }
-func (t *attending) Workspace() int { return t.workspace }
+func (t *attending) Workspace() int { return t.by.workspace + t.dots }
 
 // Launches are what a profiler shows with version 9.19: a fill and a kernel, and of a gradient a fill, do·o,
 // dk and dv, dq, and what adds up dk and dv of the heads that share keys.
@@ -190,39 +184,18 @@ func (t *attending) Launches() int {
 	return 6
 }
 
-// Encode makes a pack of the addresses, and encodes the call and the pack's end.
+// Encode makes a pack of the addresses, and encodes the call and the pack's end. The library reads the
+// numbers when the call is made, so they are in the memory of the list.
 func (t *attending) Encode(to gpu.Stream, o *gpu.Operands) error {
-	s, err := t.device.accept(to, &t.attention, o, operandAlignment, t.workspace)
+	s, err := t.device.accept(to, &t.attention, o, operandAlignment, t.Workspace())
 	if err != nil {
 		return err
 	}
-	l, list := t.library, s.target()
-	workspace := addressOf(o.Workspace)
-	pack, err := t.pack(o, list, workspace)
-	if err != nil {
-		return err
-	}
-	list.call(l.setStream, l.handle, s.handle)
-	list.call(l.execute, l.handle, uintptr(t.plan), uintptr(pack))
-	list.call(l.drop, uintptr(pack))
-	return nil
-}
-
-// pack is what the graph gets in a run. The library reads the numbers when the call is made, so they are in
-// the memory of the list.
-func (t *attending) pack(o *gpu.Operands, list *list, workspace uintptr) (descriptor, error) {
-	var ids []int
-	addresses := attribute{name: attrPackPointers, kind: typePointer}
-	add := func(which tensor, address uintptr) {
-		if which.desc != 0 {
-			ids = append(ids, which.id)
-			addresses.data = append(addresses.data, uint64(address))
-		}
-	}
+	p, workspace := &pack{}, addressOf(o.Workspace)
 	for i, which := range t.operands {
-		add(which, addressOf(o.List[i]))
+		p.add(which, addressOf(o.List[i]))
 	}
-	add(t.dot, workspace)
+	p.add(t.dot, workspace)
 	for _, n := range []struct {
 		which tensor
 		bits  uint32
@@ -230,19 +203,10 @@ func (t *attending) pack(o *gpu.Operands, list *list, workspace uintptr) (descri
 		{t.scale, math.Float32bits(t.attention.Scale)}, {t.one, math.Float32bits(1)}, {t.hidden, math.Float32bits(float32(math.Inf(-1)))}, {t.beyond, math.Float32bits(float32(math.Inf(-1)))},
 		{t.near, math.Float32bits(float32(t.attention.Window - t.attention.Keys + t.attention.Queries))}, {t.keys, uint32(t.attention.Keys)}, {t.rows, uint32(t.attention.Queries)},
 	} {
-		add(n.which, list.args.Words(uint64(n.bits)))
+		p.add(n.which, s.target().args.Words(uint64(n.bits)))
 	}
-	addresses.count = len(ids)
-	space := attribute{attrPackWorkspace, typePointer, 1, []uint64{uint64(workspace) + uint64(t.dots)}}
-	return t.library.describe(kindPack, numbers(attrPackIDs, ids...), addresses, space)
+	return t.encode(s, t.by, p, workspace+uintptr(t.dots))
 }
 
 // operandAlignment is that of the graph's tensors.
 const operandAlignment = 16
-
-// Close discards the graph.
-func (t *attending) Close() {
-	if !t.device.Closed() {
-		t.operations.close()
-	}
-}

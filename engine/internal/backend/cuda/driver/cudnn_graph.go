@@ -2,13 +2,15 @@ package driver
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
 
 // An operations is a graph of operations while it is written down. Its first error ends it; the methods then
-// do nothing.
+// do nothing. Then it is what plans are made of.
 type operations struct {
 	library *cudnn
 	made    []descriptor // everything, in the order of its making
@@ -29,12 +31,17 @@ type form struct {
 	dtype         int
 }
 
-// The kinds of descriptors, attributes and modes of cudnn_graph.h that graphs of attention need.
+// The kinds of descriptors, attributes, modes and notes of cudnn_graph.h that our graphs need.
 const (
 	kindPointwise     = 0
+	kindConvolution   = 1
+	kindEngine        = 2
 	kindConfig        = 3
 	kindHeuristics    = 4
 	kindPlan          = 5
+	kindOpConv        = 10
+	kindOpConvWeight  = 11
+	kindOpConvData    = 12
 	kindOpPointwise   = 13
 	kindGraph         = 15
 	kindPack          = 16
@@ -47,12 +54,17 @@ const (
 	attrPwMode        = 0
 	attrPwPrecision   = 1
 	attrPwAxis        = 9
+	attrConvType      = 100 // then the mode, dilations, strides, zeros after and before, and the number of axes
 	attrHeurMode      = 200
 	attrHeurGraph     = 201
 	attrHeurResults   = 202
+	attrConfigEngine  = 300
 	attrPlanHandle    = 400
 	attrPlanConfig    = 401
 	attrPlanWorkspace = 402
+	attrOpConv        = 700 // alpha, then beta, the description, the weight, x and y
+	attrOpConvData    = 706
+	attrOpConvWeight  = 712
 	attrOpPw          = 750 // then x, b and y
 	attrOpPwT         = 758
 	attrGraphHandle   = 800
@@ -62,6 +74,8 @@ const (
 	attrPackIDs       = 1000
 	attrPackPointers  = 1001
 	attrPackWorkspace = 1003
+	attrEngineIndex   = 1301
+	attrEngineNotes   = 1303
 	attrMatMulType    = 1500
 	attrOpMatMulA     = 1520 // then B, C and the description
 	attrReduce        = 1600 // then the type
@@ -76,6 +90,8 @@ const (
 	reduceAdd, reduceMax = 0, 3
 
 	heuristicsFallback, heuristicsA = 2, 3
+
+	noteTensorCore, noteRoundsInputs, noteRoundsSums, noteFFT, noteAnyOrder, noteWinograd, notes = 0, 1, 2, 3, 4, 5, 10
 )
 
 func (o *operations) describe(kind uintptr, attributes ...attribute) descriptor {
@@ -166,41 +182,87 @@ func (o *operations) seen(f form, x tensor) tensor {
 	return y
 }
 
-// plan asks the library's heuristics, which go by the graph alone, and takes the first of their answers that
-// the library can run. workspace is in bytes.
-func (o *operations) plan() (plan descriptor, workspace int, err error) {
-	l := o.library
-	handle := attribute{attrGraphHandle, typeHandle, 1, []uint64{uint64(l.handle)}}
-	graph := o.describe(kindGraph, handle, refers(attrGraphOps, o.list...))
-	if o.err != nil {
-		return 0, 0, o.err
+// A graphPlan is how a graph is computed: by which of the library's engines.
+type graphPlan struct {
+	desc              descriptor
+	workspace, engine int
+}
+
+// plan asks the library's heuristics, which go by the graph alone, for so many plans of work that the library
+// can run, the best first, with at most so many bytes of workspace, by engines of which it notes nothing that
+// is refused. Without one it closes the graph.
+func (o *operations) plan(d *device, work gpu.Work, most, workspace int, refused func(note int32) bool) (list []graphPlan, err error) {
+	d.driver.uninterrupted(func() { list, err = o.proposed(most, workspace, refused) })
+	if len(list) > 0 {
+		return list, nil
 	}
-	handle.name = attrPlanHandle
-	var reasons []error
+	o.Close()
+	return nil, gpu.Errorf(gpu.Unsupported, d.Name, "cudnn", "%v: %s has no engine: %v", work, o.library.name, err)
+}
+
+// proposed are those plans, and why there are no more.
+func (o *operations) proposed(most, workspace int, refused func(note int32) bool) (list []graphPlan, reasons error) {
+	l := o.library
+	graph := o.describe(kindGraph, o.handle(attrGraphHandle), refers(attrGraphOps, o.list...))
 	for _, mode := range []int{heuristicsA, heuristicsFallback} {
+		if o.err != nil || len(list) > 0 {
+			return list, o.err
+		}
 		heuristics, err := l.describe(kindHeuristics, refers(attrHeurGraph, graph), enum(attrHeurMode, typeMode, mode))
 		if err != nil {
-			reasons = append(reasons, err)
+			reasons = errors.Join(reasons, err)
 			continue
 		}
 		o.made = append(o.made, heuristics)
 		configs, err := o.results(heuristics)
-		if err != nil {
-			reasons = append(reasons, err)
-			continue
-		}
+		reasons = errors.Join(reasons, err)
 		for _, config := range configs {
-			plan, err := l.describe(kindPlan, handle, refers(attrPlanConfig, config))
-			if err != nil {
-				reasons = append(reasons, err)
-				continue
+			p, err := o.planOf(config, refused)
+			if err == nil && p.workspace > workspace {
+				err = fmt.Errorf("engine %d wants %d bytes of workspace, may have %d", p.engine, p.workspace, workspace)
 			}
-			o.made = append(o.made, plan)
-			workspace, err = l.number(plan, attrPlanWorkspace)
-			return plan, workspace, err
+			if err != nil {
+				reasons = errors.Join(reasons, err)
+			} else if list = append(list, p); len(list) == most {
+				break
+			}
 		}
 	}
-	return 0, 0, gpu.Errorf(gpu.Unsupported, l.device.Name, "cudnn", "%s has no engine: %v", l.name, errors.Join(reasons...))
+	return list, reasons
+}
+
+// planOf makes the plan of a configuration.
+func (o *operations) planOf(config descriptor, refused func(note int32) bool) (p graphPlan, err error) {
+	l := o.library
+	engine, err := l.empty(kindEngine)
+	if err != nil {
+		return p, err
+	}
+	defer l.discard(engine)
+	count, list := new(int64), new([notes]int32)
+	const get = "cudnnBackendGetAttribute"
+	err = errors.Join(
+		l.do(get, l.get, uintptr(config), attrConfigEngine, typeDescriptor, 1, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(&engine))),
+		l.do(get, l.get, uintptr(engine), attrEngineNotes, typeNote, notes, uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(list))))
+	if err != nil {
+		return p, err
+	}
+	if p.engine, err = l.number(engine, attrEngineIndex); err != nil {
+		return p, err
+	}
+	if slices.ContainsFunc(list[:min(*count, notes)], refused) {
+		return p, fmt.Errorf("engine %d is refused", p.engine)
+	}
+	if p.desc, err = l.describe(kindPlan, o.handle(attrPlanHandle), refers(attrPlanConfig, config)); err != nil {
+		return p, err
+	}
+	o.made = append(o.made, p.desc)
+	p.workspace, err = l.number(p.desc, attrPlanWorkspace)
+	return p, err
+}
+
+func (o *operations) handle(name uintptr) attribute {
+	return attribute{name, typeHandle, 1, []uint64{uint64(o.library.handle)}}
 }
 
 // results are the heuristics' answers, the best first.
@@ -226,8 +288,38 @@ func (o *operations) results(heuristics descriptor) ([]descriptor, error) {
 	return configs[:min(int(*count), len(configs))], err
 }
 
-// close discards everything.
-func (o *operations) close() {
+// A pack is what a graph gets in a run: tensors' numbers and addresses.
+type pack struct {
+	ids       []int
+	addresses []uint64
+}
+
+func (p *pack) add(which tensor, address uintptr) {
+	if which.desc != 0 {
+		p.ids = append(p.ids, which.id)
+		p.addresses = append(p.addresses, uint64(address))
+	}
+}
+
+// encode encodes the call of a plan, and the end of what it gets.
+func (o *operations) encode(s *stream, by graphPlan, p *pack, workspace uintptr) error {
+	l, to := o.library, s.target()
+	desc, err := l.describe(kindPack, numbers(attrPackIDs, p.ids...), attribute{attrPackPointers, typePointer, len(p.ids), p.addresses},
+		attribute{attrPackWorkspace, typePointer, 1, []uint64{uint64(workspace)}})
+	if err != nil {
+		return err
+	}
+	to.call(l.setStream, l.handle, s.handle)
+	to.call(l.execute, l.handle, uintptr(by.desc), uintptr(desc))
+	to.call(l.drop, uintptr(desc))
+	return nil
+}
+
+// Close discards everything.
+func (o *operations) Close() {
+	if o.library.device.Closed() {
+		return
+	}
 	for i := len(o.made) - 1; i >= 0; i-- {
 		o.library.discard(o.made[i])
 	}

@@ -95,7 +95,7 @@ func numbers32(b []byte) []float32 {
 
 // solved computes a routine on a device: its operands afterwards.
 func solved(d gpu.Device, r ir.Routine, memory [][]byte) (name string, after [][]byte, err error) {
-	by, err := d.(gpu.Solver).Routine(r)
+	by, err := d.(gpu.Librarian).Computation(r, 16, 0)
 	if err != nil {
 		return "", nil, err
 	}
@@ -308,7 +308,7 @@ func TestNoSolver(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []ir.RoutineName{ir.LURoutine, ir.SolveRoutine, ir.FFTRoutine} {
-		if _, err := d.(gpu.Solver).Routine(ir.Routine{Name: name, Batches: 1, Rows: 3, Columns: 3, Right: 1}); !errors.Is(err, gpu.Unsupported) {
+		if _, err := d.(gpu.Librarian).Computation(ir.Routine{Name: name, Batches: 1, Rows: 3, Columns: 3, Right: 1}, 16, 0); !errors.Is(err, gpu.Unsupported) {
 			t.Errorf("got %v, want an error that says it is unsupported", err)
 		}
 	}

@@ -22,6 +22,7 @@ type device struct {
 	memory  uintptr // a stream on which nothing but memory is allocated and freed
 	pool    uintptr // 0 where the driver has none
 
+	running sync.Mutex // see run
 	mu      sync.Mutex
 	idle    map[kind][]uintptr // events that can be used again
 	vendors []*vendor          // the libraries that are open
@@ -29,7 +30,7 @@ type device struct {
 
 	nvrtc      compiler
 	products   opening[cublasLt]
-	attentions opening[cudnn]
+	networks   opening[cudnn]
 	solvers    opening[cusolver]
 	triangles  opening[cublas]
 	transforms opening[cufft]

@@ -57,7 +57,7 @@ func (s *stream) Finish() (gpu.Graph, error) {
 	captured := new(uintptr)
 	launches := d.pieces(l.calls[l.head:])
 	l.calls = append(l.calls, d.make(cuStreamEndCapture, s.handle, uintptr(unsafe.Pointer(captured))))
-	n := ccall.Run(l.calls)
+	n := d.run(l.calls)
 	runtime.KeepAlive(captured)
 	var err error
 	if n < len(l.calls) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 	"github.com/mcs-notebook/mcs/engine/internal/ccall"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // A vendor is one of NVIDIA's libraries of kernels. A device has a handle of its own, which belongs to the
@@ -24,6 +25,21 @@ type vendor struct {
 	words   func(code int) string  // what it says of one; nil if nothing
 	encodes map[ccall.Func]encoded // the functions that work is encoded with
 	close   func()                 // destroys what was made
+}
+
+// Computation is that of the library which has such work.
+func (d *device) Computation(w gpu.Work, alignment, workspace int) (gpu.Computation, error) {
+	switch w := w.(type) {
+	case gpu.Product:
+		return d.Multiplication(w, alignment, workspace)
+	case gpu.Attention:
+		return d.Attention(w)
+	case gpu.Convolution:
+		return d.Convolution(w, gpu.RoomOf(d.info))
+	case ir.Routine:
+		return d.Routine(w)
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // An encoded is such a function: what it is called, and what it does.

@@ -228,7 +228,7 @@ func (p *party) sum(bytes int) {
 // product is what cuBLASLt computes.
 func (p *party) product() []float32 {
 	const n, workspace = 512, 32 << 20
-	m, err := p.device.(gpu.Multiplier).Multiplication(gpu.Product{Rows: n, Columns: n, Inner: n, Batches: 1,
+	m, err := p.device.(gpu.Librarian).Computation(gpu.Product{Rows: n, Columns: n, Inner: n, Batches: 1,
 		A: byRows(dtype.F32, n, 0), B: byRows(dtype.F32, n, 0), D: byRows(dtype.F32, n, 0)}, 16, workspace)
 	p.must(err)
 	defer m.Close()

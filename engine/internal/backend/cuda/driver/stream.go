@@ -217,13 +217,20 @@ func (s *stream) Commit() (gpu.Event, error) {
 	l.calls = append(l.calls, s.device.make(cuEventRecord, end, s.handle))
 	runtime.LockOSThread() // a library may keep by thread what has begun, and what went wrong
 	defer runtime.UnlockOSThread()
-	n := ccall.Run(l.calls)
+	n := s.device.run(l.calls)
 	defer l.reset()
 	if n < len(l.calls) {
 		s.device.keepEvent(ends, end)
 		return nil, s.broken(n)
 	}
 	return s.newEnd(end), nil
+}
+
+// run makes the calls of one stream at a time: a library's handle has the stream that was set last.
+func (d *device) run(calls []ccall.Call) int {
+	d.running.Lock()
+	defer d.running.Unlock()
+	return ccall.Run(calls)
 }
 
 // broken is the error of call n of the queue. What the calls after it were to free or to discard is freed and

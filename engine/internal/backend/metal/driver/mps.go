@@ -48,8 +48,10 @@ type multiplication struct {
 	id      objc.ID
 }
 
-// Multiplication returns a product of dense matrices of one type. Nothing is added to it.
-func (d *device) Multiplication(p gpu.Product, alignment, workspace int) (gpu.Computation, error) {
+// Computation returns a product of dense matrices of one type. Nothing is added to it. Other work is none of
+// those.
+func (d *device) Computation(w gpu.Work, alignment, workspace int) (gpu.Computation, error) {
+	p, _ := w.(gpu.Product)
 	err := d.products()
 	if err == nil {
 		err = takes(&p)

@@ -27,7 +27,7 @@ func testProducts(t *testing.T, d gpu.Device) {
 		for i, shape := range [][4]int{{1, 1, 1, 1}, {5, 7, 3, 1}, {32, 16, 24, 2}, {17, 40, 33, 3}} {
 			for flags := range 4 {
 				p := product(dt, shape, flags&1 != 0, flags&2 != 0)
-				m, err := d.(gpu.Multiplier).Multiplication(p, 4, 0)
+				m, err := d.(gpu.Librarian).Computation(p, 4, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -107,7 +107,7 @@ func put(dt dtype.Type, at []byte, v float32) {
 func TestProducts(t *testing.T) {
 	s := newStub(t)
 	d, _ := s.open()
-	if _, err := d.Multiplication(product(dtype.F32, [4]int{1, 1, 1, 1}, false, false), 4, 0); !errors.Is(err, gpu.Unsupported) ||
+	if _, err := d.Computation(product(dtype.F32, [4]int{1, 1, 1, 1}, false, false), 4, 0); !errors.Is(err, gpu.Unsupported) ||
 		!strings.Contains(err.Error(), "not asked for") {
 		t.Errorf("got %v without the switch", err)
 	}
@@ -127,7 +127,7 @@ func TestProducts(t *testing.T) {
 	} {
 		p := product(dtype.F32, [4]int{4, 5, 6, 2}, false, true)
 		c.change(&p)
-		if _, err := d.Multiplication(p, 4, 0); !errors.Is(err, gpu.Unsupported) || !strings.Contains(err.Error(), c.want) {
+		if _, err := d.Computation(p, 4, 0); !errors.Is(err, gpu.Unsupported) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestStampsAroundProducts(t *testing.T) {
 	s.driver.Products = true
 	d, st := s.open()
 	p := product(dtype.F32, [4]int{4, 4, 4, 1}, false, false)
-	m, err := d.Multiplication(p, 4, 0)
+	m, err := d.Computation(p, 4, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

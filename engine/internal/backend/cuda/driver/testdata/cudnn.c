@@ -10,11 +10,12 @@
 
 enum { OK = 0, BAD_PARAM = 2000, UNSUPPORTED = 3000, FAILED = 5000 };
 enum { F32 = 0, F16 = 2, I32 = 4, BF16 = 9, BOOL = 11 };
-enum { POINTWISE = 0, CONFIG = 3, HEUR = 4, PLAN = 5, OP_POINTWISE = 13, GRAPH = 15, PACK = 16, TENSOR = 17, MATMUL = 18, OP_MATMUL = 19, REDUCTION = 21, OP_REDUCTION = 22, OP_RESHAPE = 31 };
+enum { POINTWISE = 0, CONVOLUTION = 1, ENGINE = 2, CONFIG = 3, HEUR = 4, PLAN = 5, OP_CONV = 10, OP_CONV_WEIGHT = 11, OP_CONV_DATA = 12, OP_POINTWISE = 13, GRAPH = 15, PACK = 16, TENSOR = 17, MATMUL = 18, OP_MATMUL = 19, REDUCTION = 21, OP_REDUCTION = 22, OP_RESHAPE = 31 };
 
 int stub_enqueue(void *stream, int (*work)(void *), void *data);
 int stub_memory(uint64_t p, size_t n);
 void stub_complain(const char *function, const char *text);
+void stub_tick(int n);
 void *stub_context(void);
 
 typedef struct { int name, type; int64_t count; uint64_t data[64]; } attribute;
@@ -30,6 +31,12 @@ static int interrupt;
 void stub_dnn_interrupt(int on) { interrupt = on; } // Ctrl-C is pressed while a plan is made
 int stub_dnn_live(void) { return lives; }
 void stub_dnn_refuse(int plans) { refuse = plans; } // so many plans fail, and -1 leaves no configuration
+
+// Engines 7, 8, …, of which each mode proposes as many, and the library notes a number of each. A run takes microseconds.
+static int engines = 2, notes[8] = {9, 9, 9, 9, 9, 9, 9, 9}, times[8];
+void stub_dnn_engines(int n) { engines = n; }
+void stub_dnn_notes(int which, int note) { notes[which] = note; }
+void stub_dnn_takes(int which, int time) { times[which] = time; } // below 0 it does not run
 
 static char why[256];
 #define WANT(condition) \
@@ -94,10 +101,13 @@ static int type(desc *t) { return number(t, 901, 1, -1); }
 static int id(desc *t) { return number(t, 906, 3, -1); }
 static int64_t reach(desc *t) {
 	int64_t n = 1;
-	for (int i = 0; i < 4; i++) n += (dim(t, i) - 1) * stride(t, i);
+	for (int i = 0; i < get(t, 902, 3)->count; i++) n += (dim(t, i) - 1) * stride(t, i);
 	return n;
 }
 static int size(int type) { return type == F16 || type == BF16 ? 2 : 4; }
+
+// Where the attributes of a convolution begin; 0 for another operation.
+static int conv(desc *op) { return op->kind == OP_CONV ? 700 : op->kind == OP_CONV_WEIGHT ? 712 : op->kind == OP_CONV_DATA ? 706 : 0; }
 
 int cudnnBackendFinalize(desc *d) {
 	WANT(d && d->live && !d->final)
@@ -107,6 +117,23 @@ int cudnnBackendFinalize(desc *d) {
 		WANT(type(d) >= 0 && id(d) > 0 && get(d, 907, 2) && get(d, 908, 2) && dim(d, 0) * dim(d, 1) * dim(d, 2) * dim(d, 3) > 0)
 		break;
 	case POINTWISE: WANT(get(d, 0, 14) && get(d, 1, 1) && (number(d, 0, 14, 0) == 501) == (get(d, 9, 3) != NULL)) break;
+	case CONVOLUTION:
+		WANT(number(d, 100, 1, -1) == F32 && number(d, 101, 7, -1) == 1 && number(d, 106, 3, 0) == 2)
+		for (int i = 102; i < 106; i++) WANT(get(d, i, 3) && get(d, i, 3)->count == 2)
+		break;
+	case OP_CONV:
+	case OP_CONV_WEIGHT:
+	case OP_CONV_DATA: {
+		int at = conv(d);
+		WANT(number(d, at, 4, 0) == 0x3f800000 && number(d, at + 1, 4, -1) == 0 && to(d, at + 2, CONVOLUTION))
+		desc *w = to(d, at + 3, TENSOR), *x = to(d, at + 4, TENSOR), *y = to(d, at + 5, TENSOR), *how = to(d, at + 2, CONVOLUTION);
+		WANT(x && w && y && dim(x, 0) == dim(y, 0) && dim(w, 0) == dim(y, 1) && dim(x, 1) % dim(w, 1) == 0)
+		for (int i = 0; i < 2; i++) {
+			int64_t room = dim(x, 2 + i) + get(how, 104, 3)->data[i] + get(how, 105, 3)->data[i] - (dim(w, 2 + i) - 1) * get(how, 102, 3)->data[i] - 1;
+			WANT(dim(y, 2 + i) == room / (int64_t)get(how, 103, 3)->data[i] + 1)
+		}
+		break;
+	}
 	case MATMUL: WANT(number(d, 1500, 1, -1) == F32) break;
 	case REDUCTION: WANT(get(d, 1600, 18) && number(d, 1601, 1, -1) == F32) break;
 	case OP_POINTWISE: WANT(to(d, 750, POINTWISE) && to(d, 751, TENSOR) && to(d, 753, TENSOR)) break;
@@ -131,13 +158,25 @@ int cudnnBackendFinalize(desc *d) {
 int cudnnBackendGetAttribute(desc *d, int name, int type, int64_t most, int64_t *count, void *data) {
 	WANT(d && d->live && d->final)
 	if (d->kind == PLAN && name == 402 && type == 3 && most == 1) return *count = 1, *(int64_t *)data = 4096, OK;
+	if (d->kind == CONFIG && name == 300) {
+		desc *engine = *(desc **)data;
+		WANT(type == 15 && most == 1 && engine && engine->live && engine->kind == ENGINE)
+		engine->final = 1, engine->n = 1, engine->a[0] = d->a[1];
+		return *count = 1, OK;
+	}
+	if (d->kind == ENGINE) {
+		int64_t which = number(d, 1301, 3, 0) - 7;
+		WANT(most == (name == 1301 ? 1 : 10) && type == (name == 1301 ? 3 : 11))
+		return name == 1301 ? (*(int64_t *)data = which + 7) : (*(int32_t *)data = notes[which]), *count = 1, OK;
+	}
 	WANT(d->kind == HEUR && name == 202 && type == 15)
-	*count = refuse < 0 ? 0 : 2;
+	*count = refuse < 0 ? 0 : engines;
 	desc **configs = data;
 	for (int i = 0; i < most && i < *count; i++) {
 		WANT(configs[i] && configs[i]->live && configs[i]->kind == CONFIG)
-		configs[i]->final = 1, configs[i]->n = 1;
+		configs[i]->final = 1, configs[i]->n = 2;
 		configs[i]->a[0] = (attribute){201, 15, 1, {(uint64_t)to(d, 201, GRAPH)}};
+		configs[i]->a[1] = (attribute){1301, 3, 1, {7 + i}};
 	}
 	return OK;
 }
@@ -202,6 +241,35 @@ static void multiply(run *r, desc *a, desc *b, desc *c) {
 		store(r, c, at, sum);
 	}
 }
+static void convolve(run *r, desc *op) {
+	int begin = conv(op);
+	desc *how = to(op, begin + 2, CONVOLUTION), *w = to(op, begin + 3, TENSOR), *x = to(op, begin + 4, TENSOR), *y = to(op, begin + 5, TENSOR);
+	desc *result = op->kind == OP_CONV ? y : op->kind == OP_CONV_WEIGHT ? w : x;
+	double *sums = calloc(reach(result), sizeof *sums);
+	int64_t p[4], tap[4], from[4];
+	EACH(y, p) {
+		for (tap[1] = 0; tap[1] < dim(w, 1); tap[1]++)
+			for (tap[2] = 0; tap[2] < dim(w, 2); tap[2]++)
+				for (tap[3] = 0; tap[3] < dim(w, 3); tap[3]++) {
+					int64_t groups = dim(x, 1) / dim(w, 1), inside = 1;
+					tap[0] = p[1], from[0] = p[0], from[1] = p[1] * groups / dim(y, 1) * dim(w, 1) + tap[1];
+					for (int i = 0; i < 2; i++) {
+						from[2 + i] = p[2 + i] * get(how, 103, 3)->data[i] - get(how, 105, 3)->data[i] + tap[2 + i] * get(how, 102, 3)->data[i];
+						inside = inside && from[2 + i] >= 0 && from[2 + i] < dim(x, 2 + i);
+					}
+					if (!inside) continue;
+					int64_t *at = result == y ? p : result == w ? tap : from, index = 0;
+					for (int i = 0; i < 4; i++) index += at[i] * stride(result, i);
+					sums[index] += (result == x ? 1 : load(r, x, from)) * (result == w ? 1 : load(r, w, tap)) * (result == y ? 1 : load(r, y, p));
+				}
+	}
+	EACH(result, p) {
+		int64_t index = 0;
+		for (int i = 0; i < 4; i++) index += p[i] * stride(result, i);
+		store(r, result, p, sums[index]);
+	}
+	free(sums);
+}
 static int pointwise(run *r, desc *op, int64_t *at, double *v) {
 	desc *b = to(op, 752, TENSOR), *t = to(op, 758, TENSOR), *how = to(op, 750, POINTWISE);
 	double x = load(r, to(op, 751, TENSOR), at), y = b ? load(r, b, at) : 0;
@@ -243,6 +311,9 @@ static int compute(void *data) {
 		double v;
 		switch (op->kind) {
 		case OP_MATMUL: multiply(r, to(op, 1520, TENSOR), to(op, 1521, TENSOR), to(op, 1522, TENSOR)); break;
+		case OP_CONV:
+		case OP_CONV_WEIGHT:
+		case OP_CONV_DATA: convolve(r, op); break;
 		case OP_REDUCTION: reduce(r, number(to(op, 1612, REDUCTION), 1600, 18, 0) == 3, to(op, 1610, TENSOR), to(op, 1611, TENSOR)); break;
 		case OP_RESHAPE: { // the same memory in another form
 			desc *x = to(op, 2200, TENSOR), *y = to(op, 2201, TENSOR);
@@ -279,6 +350,9 @@ int cudnnBackendExecute(handle *h, desc *plan, desc *pack) {
 	WANT(open(h) && h->stream && plan->live && plan->final && plan->kind == PLAN && pack->live && pack->final && pack->kind == PACK)
 	uint64_t workspace = get(pack, 1003, 6)->data[0];
 	WANT(stub_memory(workspace, 4096) && workspace % 256 == 0)
+	int time = times[number(to(plan, 401, CONFIG), 1301, 3, 0) - 7];
+	if (time < 0) return UNSUPPORTED;
+	stub_tick(time);
 	run *r = calloc(1, sizeof *r); // a graph keeps it
 	r->graph = (desc *)to(plan, 401, CONFIG)->a[0].data[0];
 	attribute *ids = get(pack, 1000, 3), *pointers = get(pack, 1001, 6), *ops = get(r->graph, 801, 15);
@@ -288,8 +362,8 @@ int cudnnBackendExecute(handle *h, desc *plan, desc *pack) {
 		r->memory[ids->data[i]] = pointers->data[i];
 		if (pointers->data[i] && !stub_memory(pointers->data[i], 4)) r->number[ids->data[i]] = *(uint32_t *)pointers->data[i];
 	}
-	static const int names[] = {751, 752, 753, 758, 1520, 1521, 1522, 1610, 1611, 2200, 2201};
+	static const int names[] = {703, 704, 705, 709, 710, 711, 715, 716, 717, 751, 752, 753, 758, 1520, 1521, 1522, 1610, 1611, 2200, 2201};
 	for (int64_t i = 0; i < ops->count; i++)
-		for (int n = 0; n < 11; n++) WANT(given(r, to((desc *)ops->data[i], names[n], TENSOR)))
+		for (int n = 0; n < 20; n++) WANT(given(r, to((desc *)ops->data[i], names[n], TENSOR)))
 	return stub_enqueue(h->stream, compute, r) ? FAILED : OK;
 }

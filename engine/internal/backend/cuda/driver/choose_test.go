@@ -86,7 +86,8 @@ func TestWorthTrial(t *testing.T) {
 		{"half a second of f32", product(dtype.F32, 16384, 16384, 16384), h200, false},
 		{"that of bf16 takes less", product(dtype.BF16, 8192, 3600, 18944), h200, true},
 	} {
-		if got := worthTrial(c.product, c.memory); got != c.want {
+		m := &multiplication{device: &device{info: gpu.Info{Memory: c.memory}}, library: &cublasLt{vendor: &vendor{}}, product: *c.product}
+		if got := m.contest(nil).worthTrial(); got != c.want {
 			t.Errorf("%s: %v is timed: %v, want %v", c.name, c.product, got, c.want)
 		}
 	}
