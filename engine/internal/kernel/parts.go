@@ -21,6 +21,7 @@ const (
 
 	partsAtOnce = 8   // that a thread loads before it adds them up
 	mostJoined  = 512 // bytes of a tile's parts that a thread reads in less time than a launch takes
+	mostSums    = 8   // blocks that a thread has registers for where two threadgroups share a processor
 )
 
 // partsFor chooses the number of parts of a product: as many as let each processor have two threadgroups,
@@ -115,7 +116,9 @@ func (p *product) partial(at int, limits Limits) *piece {
 		p.pointer("const ", fmt.Sprintf("b%d", i+1), p.g.Inputs[n].DType, p.g.Inputs[n].Buf, o.space.places[len(p.g.Inputs)+1].offset)
 	}
 	t.sets = len(p.sharing) + 1
-	t.wide *= t.sets
+	if t.wide *= t.sets; t.high > 1 && t.high*t.wide > mostSums && 2*(p.room+ownMemory) <= limits.Memory {
+		t.high, t.down = t.high/2, t.down*2
+	}
 	if left, right, _ := p.pairOf(p.longest()); p.thin() && right.coded == nil {
 		fits := func() bool {
 			return t.threads() <= mapThreads && t.threads()*limits.Memory <= 2*mapThreads*(p.room+ownMemory) && t.allEnds() <= max(p.room, bytesAhead)
@@ -194,10 +197,11 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 		if t.sets > 1 {
 			which = fmt.Sprintf("place / %d", size)
 		}
-		turns := (all + threads - 1) / threads
+		turns := min((all+threads-1)/threads, max(1, 2*partsAtOnce/parts))
+		p.line("for (int first = int(at.x); first < %d; first += %d) {", all, turns*threads)
 		place := func() {
 			p.line("UNROLL for (int q = 0; q < %d; q++) {", turns)
-			p.line("const int place = min(int(at.x) + q * %d, %d);", threads, all-1)
+			p.line("const int place = min(first + q * %d, %d);", threads, all-1)
 			p.line("constant auto& a = joins[%s];", which)
 			p.line("const %s i0 = column + place %% %d * %d, i1 = row + place / %[2]d %% %[4]d;", p.index, wide, per, t.rows())
 		}
@@ -207,11 +211,11 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 		sum("v[q]", fmt.Sprint(parts))
 		p.close(1)
 		place()
-		if all%threads > 0 {
-			p.line("if (int(at.x) + q * %d < %d)", threads, all)
+		if all%(turns*threads) > 0 {
+			p.line("if (first + q * %d < %d)", threads, all)
 		}
 		end("v[q]")
-		p.close(1)
+		p.close(2)
 		return &piece{text: p.text}
 	}
 	p.constant("parts", parts)
