@@ -8,7 +8,8 @@ import (
 // Products of few tiles and a long inner axis, as the gradients of weights, would leave processors idle. So
 // several threadgroups share a tile: each takes a part of the inner axis and stores its sums in the
 // workspace; the last one that arrives, or a second dispatch, adds the parts up, in order, and computes the
-// epilogue. Which part takes what follows from the shape and the device alone, so equal work gives equal bits.
+// epilogue. Which part takes what follows from the shape and the device alone, so equal work gives equal
+// bits.
 //
 // A part costs 8 bytes an element, stored and loaded. So it is at least leastSplit long: its tiles then
 // read 6 times as much. Where tiles fill the device it is for time that a product is cut: those of a thin
@@ -159,8 +160,8 @@ func (p *product) endPart() {
 	})
 }
 
-// joinParts adds the parts up, four elements a thread where the epilogue can: those of all elements, or those of
-// the tile that a threadgroup has.
+// joinParts adds the parts up, four elements a thread where the epilogue can: those of all elements, or those
+// of the tile that a threadgroup has.
 func (p *product) joinParts(at, elements int, t *tile) *piece {
 	parts, first := p.parts, len(p.g.Inputs)+len(p.inst.Args)
 	p.parts = 1
@@ -232,8 +233,8 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 	return &piece{text: p.text, kind: "matmul_sum", groups: (elements/per + mapThreads - 1) / mapThreads, threads: mapThreads}
 }
 
-// join lets the last threadgroup that arrives at a tile end it, for all products that it is of: the bits of a sum
-// do not depend on which one that is. Nothing orders what threadgroups of Apple's GPUs write and read.
+// join lets the last threadgroup that arrives at a tile end it, for all products that it is of: the bits of a
+// sum do not depend on which one that is. Nothing orders what threadgroups of Apple's GPUs write and read.
 func (c *piece) join(ends []*piece, k *Kernel, tiles, parts int) {
 	c.member("device atomic_uint*", "arrived", Field{Kind: Table, Size: 8, At: len(k.Table)})
 	k.Table = append(k.Table, make([]byte, 4*tiles)...)

@@ -39,9 +39,9 @@ func (s *sketch) matmul(dt dtype.Type, m, k, n int) (backend.Ref, []int) {
 	return s.inst(ir.MatMul, ir.Attr{}, dt, shape, s.input(dt, ir.Contiguous([]int{m, k})), s.input(dt, ir.Contiguous([]int{k, n}))), shape
 }
 
-// TestCut: which products of a group are cut along their inner axis, and which need a second dispatch that adds
-// the parts up, on a device of 132 processors. Those that fill it together are not, unless one of them would take
-// long after the others. Thin ones have tiles of 128 rows, of which 4096 rows are too few.
+// TestCut: which products of a group are cut along their inner axis, and which need a second dispatch that
+// adds the parts up, on a device of 132 processors. Those that fill it together are not, unless one of them
+// would take long after the others. Thin ones have tiles of 128 rows, of which 4096 rows are too few.
 func TestCut(t *testing.T) {
 	const bf16 = dtype.BF16
 	type shape struct{ m, k, n int }
