@@ -112,7 +112,7 @@ func (k *Kernel) productsBeside(g *backend.Group, list []*product, limits Limits
 	for _, p := range list {
 		p.room = limits.Memory/max(1, (groups+limits.Processors-1)/max(1, limits.Processors)) - ownMemory
 		if p.parts > 1 {
-			part, sums := p.inParts(k)
+			part, sums := p.inParts(k, limits)
 			pieces, ends = append(pieces, part), append(ends, sums...)
 			continue
 		}

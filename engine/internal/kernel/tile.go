@@ -38,6 +38,7 @@ type tile struct {
 	woven        bool // how lines lie in threadgroup memory: woven (prelude/mma.h), or a few elements apart
 	warpgroups   bool // four simdgroups multiply together where both operands have 16 bits
 	sets         int  // of columns, each with a right operand of its own; 0 stands for one
+	shares       int  // of each step of the inner axis, each with simdgroups of its own; 0 stands for one
 }
 
 // means is what multiplies.
@@ -59,7 +60,7 @@ func (t *tile) blocks() string {
 	return "matrix"
 }
 
-func (t *tile) threads() int { return simdWidth * t.across * t.down }
+func (t *tile) threads() int { return simdWidth * t.across * t.down * max(t.shares, 1) }
 
 // tall is how many rows a simdgroup ends at a time, and broad how many columns it has.
 func (t *tile) tall() int {
@@ -127,6 +128,9 @@ func (t *tile) set(right side) int {
 
 // ends is the threadgroup memory that sums of so many bytes take.
 func (t *tile) ends(sum int) int { return t.down * t.tall() * (t.columns() + endPad) * sum }
+
+// allEnds is the memory that all sums take whose steps have shares.
+func (t *tile) allEnds() int { return 4 * t.shares * t.rows() * (t.broad()*t.across + endPad) }
 
 // What warpgroups multiply lies in threadgroup memory pavedDepth deep, in pavedStages parts, of which one
 // more than of other tiles is in use: an earlier product may not have ended.
@@ -226,7 +230,7 @@ func (t *tile) count(rows, columns, batches int) int {
 
 // clear declares and clears the sums of a thread, which later lines call sum, and its place among them.
 func (t *tile) clear(x *text, typ string) {
-	x.line("const int me = int(at.x), down = int(simd) / %d * %d, right = int(simd) %% %[1]d * %[3]d;", t.across, t.tall()*t.high, t.broad())
+	x.line("const int me = int(at.x), down = int(simd) / %d %% %d * %d, right = int(simd) %% %[1]d * %[4]d;", t.across, t.down, t.tall()*t.high, t.broad())
 	if t.by == byThreads {
 		x.line("const int x = int(lane) %% 8, y = int(lane) / 8;")
 		x.line("%s sum[%d];", typ, t.high*t.wide)
@@ -425,7 +429,11 @@ func (t *tile) add(x *text, left, right side, as, times string, spread bool) {
 		x.line("products.finish<1>();")
 		return
 	}
-	x.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
+	if t.shares > 1 {
+		x.line("UNROLL for (int d = int(simd) / %d * 16; d < %d; d += %d) {", t.across*t.down, depth, 16*t.shares)
+	} else {
+		x.line("UNROLL for (int d = 0; d < %d; d += 16) {", depth)
+	}
 	load := func(o side) string {
 		if o.cell != as {
 			return "round"
@@ -496,20 +504,13 @@ func (t *tile) addByThreads(x *text, left, right side, spread bool) {
 func (t *tile) putSums(x *text, typ string, spread bool, begin func()) {
 	stride := t.columns() + endPad
 	x.line("threadgroup %s* sums = (threadgroup %[1]s*)space;", typ)
-	wide, from := t.wide, "i"
-	if t.sets > 1 {
-		wide, from = t.wide/t.sets, "turn"
-		x.line("UNROLL for (int turn = 0; turn < %d; turn++) {", t.high*t.sets)
-		x.line("const int i = turn / %d, set = turn %% %[1]d;", t.sets)
-	} else {
-		x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
-	}
+	x.line("UNROLL for (int i = 0; i < %d; i++) {", t.high)
 	begin()
 	x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 	if t.by == byThreads {
 		x.line("UNROLL for (int j = 0; j < %d; j++) sums[(int(simd) / %d * 4 + y) * %d + right + %s] = sum[%d * i + j];", t.wide, t.across, stride, columnsOf("j", spread), t.wide)
 	} else {
-		x.line("UNROLL for (int j = 0; j < %d; j++) store_sum<%d>(sum[%[1]d * %[3]s + j], sums + (int(simd) / %[4]d * 16 * %[2]d + right + 16 * j));", wide, stride, from, t.across)
+		x.line("UNROLL for (int j = 0; j < %d; j++) store_sum<%d>(sum[%[1]d * i + j], sums + (int(simd) / %[3]d * 16 * %[2]d + right + 16 * j));", t.wide, stride, t.across)
 	}
 	x.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
 }

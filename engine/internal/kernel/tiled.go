@@ -178,6 +178,10 @@ func (p *product) writeTiled(first int) {
 	for pair := range p.inner {
 		p.multiply(pair)
 	}
+	if p.tile.shares > 0 {
+		p.endPart()
+		return
+	}
 	p.end(first)
 }
 
@@ -196,7 +200,7 @@ func (p *product) begin() {
 	if p.thin() {
 		t.stages = max(2, min(mostStages, max(bytesAhead, p.room)/bytes))
 	}
-	bytes = max(t.stages*bytes, t.ends(p.sizeOf(typ)))
+	bytes = max(t.stages*bytes, t.ends(p.sizeOf(typ)), t.allEnds())
 	p.shared = (bytes + 15) / 16
 	p.ownTile()
 	t.clear(p.text, typ)
@@ -315,7 +319,7 @@ func (p *product) end(first int) {
 		switch {
 		case p.parts > 1:
 			p.line("if (i0 < a.n0 && i1 < a.n1) {")
-			p.line("const long to = ((%slong(part) * a.batches + batch) * a.n1 + i1) * a.n0 + i0;", map[bool]string{true: "long(set) * a.parts * a.batches + "}[t.sets > 1])
+			p.line("const long to = ((long(part) * a.batches + batch) * a.n1 + i1) * a.n0 + i0;")
 			if per == 4 {
 				p.line("float v[4];")
 				p.line("UNROLL for (int d = 0; d < 4; d++) v[d] = %s + d];", at)

@@ -131,7 +131,7 @@ func (t *twins) pieces(k *Kernel) (part *piece, ends []*piece) {
 		at, elements := k.Scratch, p.space.size()
 		k.Scratch += (4*elements*p.parts + 63) &^ 63
 		t.member("device float*", []string{"y", "z"}[i], Field{Kind: Scratch, Size: 8, At: at})
-		ends = append(ends, p.joinParts(at, elements))
+		ends = append(ends, p.joinParts(at, elements, nil))
 	}
 	t.constant("m", t.x.Layout.Shape[0])
 	t.constant("n", t.x.Layout.Shape[1])
