@@ -45,7 +45,7 @@ type columned struct {
 	groups  int
 	windows []ir.Window
 	steps   []Dispatch
-	size    int  // bytes of the workspace
+	size    int    // bytes of the workspace
 	behind  int    // bytes that steps need behind that
 	table   []byte // counts, which each step leaves at 0
 	lacks   bool   // a step cannot be written
