@@ -45,10 +45,10 @@ type columned struct {
 	groups  int
 	windows []ir.Window
 	steps   []Dispatch
-	size    int    // bytes of the workspace
-	behind  int    // bytes that steps need behind that
-	table   []byte // counts, which each step leaves at 0
-	lacks   bool   // a step cannot be written
+	size    int  // bytes of the workspace
+	behind  int  // bytes that steps need behind that
+	counts  int  // bytes of counts, which each step leaves at 0
+	lacks   bool // a step cannot be written
 }
 
 // A gathering is what columns are made of: an operand [N C S…], and how windows move over it.
@@ -102,7 +102,7 @@ func convByColumns(g *backend.Group, k *Kernel) bool {
 		c.place(&c.steps[i], ceilTo(c.size, workspaceAlignment))
 	}
 	k.Dispatches = c.steps
-	k.Scratch, k.Table = ceilTo(c.size, workspaceAlignment)+c.behind, c.table
+	k.Scratch, k.Table = ceilTo(c.size, workspaceAlignment)+c.behind, make([]byte, c.counts)
 	return true
 }
 
@@ -132,9 +132,7 @@ func (c *columned) add(g *backend.Group) {
 		return
 	}
 	c.behind = max(c.behind, own.Scratch)
-	if len(own.Table) > len(c.table) {
-		c.table = own.Table
-	}
+	c.counts = max(c.counts, len(own.Table))
 	c.steps = append(c.steps, own.Dispatches...)
 }
 

@@ -121,10 +121,9 @@ func (p *product) partial(at int, limits Limits) *piece {
 		t.high, t.down = t.high/2, t.down*2
 	}
 	if left, right, _ := p.pairOf(p.longest()); p.thin() && right.coded == nil {
-		fits := func() bool {
-			return t.threads() <= mapThreads && t.threads()*limits.Memory <= 2*mapThreads*(p.room+ownMemory) && t.allEnds() <= max(p.room, bytesAhead)
-		}
-		for t.shares = left.depth / 16; t.shares > 1 && !fits(); t.shares /= 2 {
+		t.shares = left.depth / 16
+		for t.shares > 1 && (t.threads() > mapThreads || t.threads()*limits.Memory > 2*mapThreads*(p.room+ownMemory) || t.allEnds() > max(p.room, bytesAhead)) {
+			t.shares /= 2
 		}
 	}
 	p.lengths()
@@ -137,10 +136,7 @@ func (p *product) partial(at int, limits Limits) *piece {
 
 // endPart stores the sums of a part whose steps have shares, all of them at once.
 func (p *product) endPart() {
-	t, per := &p.tile, 1
-	if p.space.lens[0]%4 == 0 {
-		per = 4
-	}
+	t, per := &p.tile, map[bool]int{true: 4, false: 1}[p.space.lens[0]%4 == 0]
 	stride, wide := t.broad()*t.across+endPad, t.columns()/per
 	p.line("threadgroup float* sums = (threadgroup float*)space;")
 	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
@@ -148,7 +144,7 @@ func (p *product) endPart() {
 	p.line("UNROLL for (int j = 0; j < %d; j++) store_sum<%d>(sum[%[1]d * i + j], sums + (int(simd) / %[3]d * %[4]d + down + 16 * i) * %[2]d + right + 16 * j);", t.wide, stride, t.across*t.down, t.rows())
 	p.line("}")
 	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
-	t.each(p.text, max(t.sets, 1)*t.rows()*wide, func() {
+	t.each(p.text, t.sets*t.rows()*wide, func() {
 		p.line("const int set = e / %d, line = e / %d %% %d, beside = e %% %[2]d * %[4]d;", t.rows()*wide, wide, t.rows(), per)
 		p.line("const %s i0 = column + beside, i1 = row + line;", p.index)
 		p.line("float v[%d] = {};", per)
@@ -193,10 +189,9 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 	}
 	if t != nil {
 		wide, threads, which := t.columns()/per, t.threads(), "0"
-		size := t.rows() * wide
-		all := size * max(t.sets, 1)
+		all := t.sets * t.rows() * wide
 		if t.sets > 1 {
-			which = fmt.Sprintf("place / %d", size)
+			which = fmt.Sprintf("place / %d", t.rows()*wide)
 		}
 		turns := min((all+threads-1)/threads, max(1, 2*partsAtOnce/parts))
 		p.line("for (int first = int(at.x); first < %d; first += %d) {", all, turns*threads)
@@ -212,9 +207,7 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 		sum("v[q]", fmt.Sprint(parts))
 		p.close(1)
 		place()
-		if all%(turns*threads) > 0 {
-			p.line("if (first + q * %d < %d)", threads, all)
-		}
+		p.line("if (first + q * %d < %d)", threads, all)
 		end("v[q]")
 		p.close(2)
 		return &piece{text: p.text}
