@@ -30,7 +30,7 @@ const (
 func (p *product) partsFor(all int, limits Limits) int {
 	tiles, deep := p.groups(), p.inner[p.longest()]
 	switch {
-	case !p.inst.DType.Float(), all == tiles && !p.thin() && p.fills(all, limits):
+	case !p.inst.DType.Float(), deep == 0, all == tiles && !p.thin() && p.fills(all, limits):
 		return 1
 	case p.fills(all, limits):
 		return max(1, min(8*limits.Processors/max(tiles, 1), deep/leastDeep, mostSplit))

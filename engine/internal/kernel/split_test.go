@@ -52,6 +52,7 @@ func TestCut(t *testing.T) {
 	}{
 		{"alone, and few tiles", []shape{{896, 4096, 128}}, []string{"matmul_part", "matmul_sum"}},
 		{"k and v", []shape{{4096, 896, 128}, {4096, 896, 128}}, []string{"matmuls"}},
+		{"an inner axis of no elements", []shape{{40, 0, 24}}, []string{"matmul"}},
 		{"alone, thin", []shape{{4096, 896, 16}}, []string{"matmul_part"}},
 		{"alone, thin and deep", []shape{{4096, 4864, 16}}, []string{"matmul_part"}},
 		{"adapters of two inputs", []shape{{4096, 896, 16}, {4096, 896, 16}}, []string{"matmuls"}},
