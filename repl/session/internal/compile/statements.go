@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -345,12 +346,7 @@ func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
 
 // UsedByDecl says whether a function of the session uses a variable.
 func (c *Compiler) UsedByDecl(st *world.Stage, name string) bool {
-	for _, d := range st.Decls() {
-		if d.Uses[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(st.Decls(), func(d *world.Decl) bool { return d.Uses[name] })
 }
 
 // substituteParams replaces the literal in `name := literal` by the parameter with that name (-p
