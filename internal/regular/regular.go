@@ -118,6 +118,18 @@ func Full(r io.Reader, n, room int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// ReadAt reads all of b at an offset; bytes that are missing are an io.ErrUnexpectedEOF.
+func ReadAt(r io.ReaderAt, b []byte, offset int64) error {
+	n, err := r.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF // the file became shorter meanwhile
+	}
+	return err
+}
+
 func tooLarge(name string, limit int64) error {
 	return fmt.Errorf("%s is too large: it has more than %d MiB", name, limit>>20)
 }
