@@ -236,13 +236,9 @@ func (ch *checked) dropUnused(list []ast.Stmt, calls *notation.Calls) {
 	if !ok {
 		return
 	}
-	kept := ch.Errs[:0]
-	for _, e := range ch.Errs {
-		if !strings.HasSuffix(e.Msg, "is not used") || e.Pos < calls.Pos(es.X) || e.Pos > es.End() {
-			kept = append(kept, e)
-		}
-	}
-	ch.Errs = kept
+	ch.Errs = slices.DeleteFunc(ch.Errs, func(e types.Error) bool {
+		return strings.HasSuffix(e.Msg, "is not used") && calls.Pos(es.X) <= e.Pos && e.Pos <= es.End()
+	})
 }
 
 // limitShown complains about a shown constant that overflows its default type. Go itself treats the
