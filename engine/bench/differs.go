@@ -151,17 +151,7 @@ func roundingOf(v any, numbers []float64) float64 {
 	} else if !slices.ContainsFunc(numbers, func(x float64) bool { return float64(float32(x)) != x && !math.IsNaN(x) }) {
 		dt = dtype.F32
 	}
-	switch dt {
-	case dtype.F64:
-		return 1e-12
-	case dtype.F32:
-		return 2e-5
-	case dtype.F16:
-		return 4e-3
-	case dtype.BF16:
-		return 3e-2
-	}
-	return 0
+	return map[dtype.Type]float64{dtype.F64: 1e-12, dtype.F32: 2e-5, dtype.F16: 4e-3, dtype.BF16: 3e-2}[dt]
 }
 
 // whole says whether a type has integers.

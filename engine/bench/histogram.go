@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -54,13 +55,7 @@ func (r *Result) Histogram(width int) string {
 
 // sortedCount is how many of sorted values are at most high.
 func sortedCount(x []float64, high float64) int {
-	n, _ := slices.BinarySearchFunc(x, high, func(v, high float64) int {
-		if v <= high {
-			return -1
-		}
-		return 1
-	})
-	return n
+	return sort.Search(len(x), func(i int) bool { return x[i] > high })
 }
 
 // bin is the column of a value.

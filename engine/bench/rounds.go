@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/units"
@@ -331,10 +332,7 @@ func (r *rounds) known() bool {
 	if r.visits() < r.Samples {
 		return false
 	}
-	for _, s := range r.subjects[1:] {
-		if s.refused == "" && r.subjects[0].refused == "" && r.verdict(r.ratio(s)) == "unknown" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.subjects[1:], func(s *subject) bool {
+		return s.refused == "" && r.subjects[0].refused == "" && r.verdict(r.ratio(s)) == "unknown"
+	})
 }

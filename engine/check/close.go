@@ -23,19 +23,7 @@ func Close(t *T, got, want any) { compare(t, got, want, -1) }
 func CloseTo(t *T, got, want any, tolerance float64) { compare(t, got, want, max(tolerance, 0)) }
 
 // rounding is how far two ways to compute the same are apart in a type.
-func rounding(t dtype.Type) float64 {
-	switch t {
-	case dtype.F64, dtype.C128:
-		return 1e-9
-	case dtype.F32, dtype.C64:
-		return 1e-5
-	case dtype.F16:
-		return 4e-3
-	case dtype.BF16:
-		return 3e-2
-	}
-	return 0
-}
+var rounding = map[dtype.Type]float64{dtype.F64: 1e-9, dtype.C128: 1e-9, dtype.F32: 1e-5, dtype.C64: 1e-5, dtype.F16: 4e-3, dtype.BF16: 3e-2}
 
 // compare is Close with a tolerance; below 0: that of the dtypes.
 func compare(t *T, got, want any, tolerance float64) {
@@ -73,7 +61,7 @@ func compareOne(t *T, got, want any, tolerance float64) {
 		t.fail("got %v, want %v", x.dt, y.dt)
 	default:
 		if tolerance < 0 {
-			tolerance = max(rounding(x.dt), rounding(y.dt))
+			tolerance = max(rounding[x.dt], rounding[y.dt])
 		}
 		if text := differ(&x, &y, tolerance); text != "" {
 			t.fail("%s", text)

@@ -59,12 +59,7 @@ func (t *Table) Names() []string {
 func (t *Table) names() string { return fmt.Sprintf("%.300q", t.Names()) }
 
 func (t *Table) at(name string) int {
-	for i := range t.columns {
-		if t.columns[i].name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
 }
 
 func (t *Table) fail(format string, args ...any) {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/access"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // A File is an open GGUF file whose header was found correct.
@@ -125,15 +126,9 @@ func (f *File) Bytes(name string) ([]byte, error) {
 }
 
 // read fills b with what the file has at a place, of a tensor of that name.
-func (f *File) read(name string, b []byte, at int64) error {
-	n, err := f.r.ReadAt(b, at)
-	if n == len(b) {
-		return nil
-	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF // the file became shorter meanwhile
-	}
-	return fmt.Errorf("gguf: %s: tensor %q: %w", f.name, name, err)
+func (f *File) read(name string, b []byte, at int64) (err error) {
+	defer wrap.Error(&err, fmt.Sprintf("gguf: %s: tensor %q", f.name, name))
+	return regular.ReadAt(f.r, b, at)
 }
 
 // Tensor reads one tensor onto the default device: a quantised one as f32, another with its own element type.

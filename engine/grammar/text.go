@@ -95,21 +95,14 @@ func quoted(s string) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
+// begins has the types of values by their first bytes, without numbers.
+var begins = map[byte]string{'{': "object", '[': "array", '"': "string", 't': "boolean", 'f': "boolean", 'n': "null"}
+
 // typeOf is the type of a value.
 func typeOf(text string) string {
-	switch text[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	}
-	if strings.ContainsAny(text, ".eE") {
+	if t := begins[text[0]]; t != "" {
+		return t
+	} else if strings.ContainsAny(text, ".eE") {
 		return "number"
 	}
 	return "integer"

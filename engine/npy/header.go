@@ -280,24 +280,13 @@ func (p *parser) descr() (dt dtype.Type, swapped bool) {
 			return dt, order == ">" && dt.Size() > 1
 		}
 	}
-	p.fail(at, "got elements of type %.40q%s, want bool, integers of 8 to 64 bits, floats of 16 to 64 or complex numbers of them", name, advice(kind))
+	p.fail(at, "got elements of type %.40q%s, want bool, integers of 8 to 64 bits, floats of 16 to 64 or complex numbers of them", name, advice[kind[:min(1, len(kind))]])
 	return dt, false
 }
 
-// advice names a type that tensors do not have.
-func advice(kind string) string {
-	if kind == "" {
-		return ""
-	}
-	switch kind[0] {
-	case 'O':
-		return " (Python objects; give the array a dtype of numbers)"
-	case 'U', 'S':
-		return " (texts)"
-	case 'V':
-		return " (bytes without a type, as NumPy saves bfloat16; save x.astype(numpy.float32))"
-	case 'M', 'm':
-		return " (times; save x.astype(numpy.int64))"
-	}
-	return ""
+// advice names a type that tensors do not have, by the first letter of its kind.
+var advice = map[string]string{
+	"O": " (Python objects; give the array a dtype of numbers)", "U": " (texts)", "S": " (texts)",
+	"V": " (bytes without a type, as NumPy saves bfloat16; save x.astype(numpy.float32))",
+	"M": " (times; save x.astype(numpy.int64))", "m": " (times; save x.astype(numpy.int64))",
 }

@@ -74,7 +74,7 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 		return nil, refuse(0, "the file has %d bytes, want at least the 8 of the header's length", size)
 	}
 	var prefix [8]byte
-	if err := readFull(r, prefix[:], 0); err != nil {
+	if err := regular.ReadAt(r, prefix[:], 0); err != nil {
 		return nil, fmt.Errorf("safetensors: %s: %w", name, err)
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
@@ -246,17 +246,5 @@ func (f *File) Bytes(name string) ([]byte, error) {
 // read fills b with what the data have at a place, of a tensor of that name.
 func (f *File) read(name string, b []byte, at int64) (err error) {
 	defer wrap.Error(&err, fmt.Sprintf("safetensors: %s: tensor %q", f.name, name))
-	return readFull(f.r, b, f.data+at)
-}
-
-// readFull reads all of b at offset; a file that became shorter meanwhile is an io.ErrUnexpectedEOF.
-func readFull(r io.ReaderAt, b []byte, offset int64) error {
-	n, err := r.ReadAt(b, offset)
-	if n == len(b) {
-		return nil
-	}
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	return regular.ReadAt(f.r, b, f.data+at)
 }

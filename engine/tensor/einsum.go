@@ -223,12 +223,7 @@ func product(x, y term, keep []rune) term {
 
 // uneven says whether a summed axis (one of "...") broadcasts.
 func uneven(x, y term, summed []rune) bool {
-	for _, a := range summed {
-		if x.t.Len(slices.Index(x.axes, a)) != y.t.Len(slices.Index(y.axes, a)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(summed, func(a rune) bool { return x.t.Len(slices.Index(x.axes, a)) != y.t.Len(slices.Index(y.axes, a)) })
 }
 
 // TensorDot multiplies and sums over axes of t and those of y in the same order (NumPy's tensordot): what is

@@ -49,7 +49,7 @@ func argumentOf(n *ir.Node) argument {
 }
 
 // is says whether n is such an argument.
-func (a *argument) is(n *ir.Node) bool {
+func (a argument) is(n *ir.Node) bool {
 	d := n.Value()
 	return a.dev == n.Dev && a.dtype == n.DType && a.stored == (d != nil) && (d == nil || sameLayout(a.layout, d.Layout))
 }
@@ -128,15 +128,7 @@ func (p *replay) capture(tr *trace, wanted []*ir.Node) {
 // takes says whether the replay can be used for these arguments.
 func (p *replay) takes(args []*ir.Node) bool {
 	ctx := scope.Context()
-	if len(p.args) != len(args) || p.fusion != plan.Fused(ctx) || p.tf32 != plan.TF32(ctx) {
-		return false
-	}
-	for i, n := range args {
-		if !p.args[i].is(n) {
-			return false
-		}
-	}
-	return true
+	return p.fusion == plan.Fused(ctx) && p.tf32 == plan.TF32(ctx) && slices.EqualFunc(p.args, args, argument.is)
 }
 
 func sameLayout(a, b *ir.Layout) bool {

@@ -206,12 +206,7 @@ func (t Tensor) Eval() Tensor {
 
 // Evaluated says whether the tensor was computed already.
 func (t Tensor) Evaluated() bool {
-	for _, x := range reals(t) {
-		if x.node("evaluated").Value() == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(reals(t), func(x Tensor) bool { return x.node("evaluated").Value() == nil })
 }
 
 // Plan describes what evaluating the tensor would launch: for each launch its kernel, what it reads, the

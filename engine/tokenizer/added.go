@@ -45,6 +45,19 @@ func (a *added) add(t addedToken) {
 	}
 }
 
+// encode appends the tokens in a text, and what part appends for the text between.
+func (a *added) encode(ids []int, text string, first bool, part func(ids []int, text string, first bool) []int) []int {
+	a.cut(text, func(id int, between string) {
+		if id >= 0 {
+			ids = append(ids, id)
+		} else {
+			ids = part(ids, between, first)
+		}
+		first = false
+	})
+	return ids
+}
+
 // cut calls found for each token, and with −1 for the text between.
 func (a *added) cut(text string, found func(id int, between string)) {
 	if !a.any {

@@ -48,15 +48,7 @@ func (t *Tokenizer) Encode(text string, special bool) []int {
 	if special {
 		ids = slices.Clone(t.before)
 	}
-	first := true
-	t.added.cut(text, func(id int, between string) {
-		if id >= 0 {
-			ids = append(ids, id)
-		} else {
-			ids = t.encodePart(ids, between, first)
-		}
-		first = false
-	})
+	ids = t.added.encode(ids, text, true, t.encodePart)
 	if special {
 		ids = append(ids, t.after...)
 	}
@@ -77,15 +69,7 @@ func (t *Tokenizer) normalized(text string) string {
 }
 
 func (t *Tokenizer) encodePart(ids []int, text string, first bool) []int {
-	t.later.cut(t.normalized(text), func(id int, between string) {
-		if id >= 0 {
-			ids = append(ids, id)
-		} else {
-			ids = t.encodeWords(ids, between, first)
-		}
-		first = false
-	})
-	return ids
+	return t.later.encode(ids, t.normalized(text), first, t.encodeWords)
 }
 
 // encodeWords cuts normalised text into words, and these into tokens.

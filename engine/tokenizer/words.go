@@ -61,17 +61,8 @@ func split(find finder, b behaviour, invert bool) cutter {
 					send(hold, start)
 				}
 				hold, joined = start, match
-			case withNext:
-				if hold >= 0 && !(joined && !match) {
-					send(hold, start)
-					hold = -1
-				}
-				if hold < 0 {
-					hold = start
-				}
-				joined = match
-			case contiguous:
-				if hold >= 0 && joined != match {
+			case withNext, contiguous:
+				if hold >= 0 && (b == contiguous && joined != match || b == withNext && (match || !joined)) {
 					send(hold, start)
 					hold = -1
 				}

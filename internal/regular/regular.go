@@ -7,6 +7,7 @@ package regular
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -71,24 +72,13 @@ func Size(path string) (size int64) {
 	return size
 }
 
-// Kind names the kind of a file with this mode.
-func Kind(mode fs.FileMode) string {
-	switch mode.Type() {
-	case 0:
-		return "regular file"
-	case fs.ModeDir:
-		return "folder"
-	case fs.ModeSymlink:
-		return "link"
-	case fs.ModeNamedPipe:
-		return "named pipe"
-	case fs.ModeSocket:
-		return "socket"
-	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
-		return "device"
-	}
-	return "special file"
+var kinds = map[fs.FileMode]string{
+	0: "regular file", fs.ModeDir: "folder", fs.ModeSymlink: "link", fs.ModeNamedPipe: "named pipe", fs.ModeSocket: "socket",
+	fs.ModeDevice: "device", fs.ModeDevice | fs.ModeCharDevice: "device",
 }
+
+// Kind names the kind of a file with this mode.
+func Kind(mode fs.FileMode) string { return cmp.Or(kinds[mode.Type()], "special file") }
 
 // Read returns a file's content. More than limit bytes are an error.
 func Read(path string, limit int64) ([]byte, error) {
@@ -126,6 +116,18 @@ func Full(r io.Reader, n, room int64) ([]byte, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return b.Bytes(), err
+}
+
+// ReadAt reads all of b at an offset; bytes that are missing are an io.ErrUnexpectedEOF.
+func ReadAt(r io.ReaderAt, b []byte, offset int64) error {
+	n, err := r.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF // the file became shorter meanwhile
+	}
+	return err
 }
 
 func tooLarge(name string, limit int64) error {

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -152,12 +153,10 @@ func Indexed(n *ast.CallExpr) ast.Expr {
 
 // marked says whether a call was made here: its arguments have the name that only this package uses.
 func marked(n *ast.CallExpr) bool {
-	for _, p := range n.Args {
-		if call, ok := p.(*ast.CallExpr); ok && inTensor(call.Fun) || inTensor(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Args, func(p ast.Expr) bool {
+		call, ok := p.(*ast.CallExpr)
+		return ok && inTensor(call.Fun) || inTensor(p)
+	})
 }
 
 // bracketed writes a call of Index as it was typed.

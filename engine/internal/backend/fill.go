@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -128,10 +129,5 @@ func inPieces(to []byte, read func(at int, to []byte) error) error {
 		})
 	}
 	wg.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(failed...)
 }

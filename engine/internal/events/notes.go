@@ -129,18 +129,14 @@ func (r *Record) addOlder(n *ir.Node) {
 // forget drops the nodes that were computed in this run, and those that [Record.Left] does not return because
 // a part was. The caller holds mu.
 func (r *Record) forget() {
-	kept := r.nodes[:0]
-	for _, n := range r.nodes {
-		switch {
-		case r.done(n):
-		case n.Readers() == 0 && r.begun(n):
+	r.nodes = slices.DeleteFunc(r.nodes, func(n *ir.Node) bool {
+		done := r.done(n)
+		left := !done && n.Readers() == 0 && r.begun(n)
+		if left {
 			r.counts.Left++
-		default:
-			kept = append(kept, n)
 		}
-	}
-	clear(r.nodes[len(kept):])
-	r.nodes = kept
+		return done || left
+	})
 }
 
 // done says whether a node was computed in the run under way.

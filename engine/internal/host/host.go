@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,12 +181,7 @@ func (h Code) over(batch, lens, sizes []int) func(context.Context, int, [][]byte
 				}
 			}
 		})
-		for _, err := range failed { // the first matrix counts, on any number of threads
-			if err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
+		return cmp.Or(append(failed, ctx.Err())...) // the first matrix counts, on any number of threads
 	}
 }
 

@@ -89,12 +89,7 @@ func tracked(n *Node) bool {
 	if n.Op == Detach || n.Outs == nil && !n.DType.Float() {
 		return false
 	}
-	for _, s := range n.Src {
-		if s.Tracked {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Src, func(s *Node) bool { return s.Tracked })
 }
 
 // Pair returns what stands for complex numbers where an operation is made: Src are their real and their

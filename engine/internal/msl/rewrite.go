@@ -155,12 +155,7 @@ func (s *Source) inside(i int) *function {
 
 // outside says whether place i of the code is no part of a function.
 func (s *Source) outside(i int) bool {
-	for _, f := range s.functions {
-		if i > f.open && i < f.end {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.functions, func(f *function) bool { return i > f.open && i < f.end })
 }
 
 // local says whether a declaration of threadgroup memory begins at place i: in a function, "threadgroup", a

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/mcs-notebook/mcs/engine/data/internal/columns"
+	"github.com/mcs-notebook/mcs/internal/regular"
 )
 
 // A batch is a message with values: its description, and buffers in the bytes behind it.
@@ -132,10 +132,7 @@ func (b *batch) next(read bool) ([]byte, error) {
 		return nil, errors.New("the buffers of the batch are in each other")
 	}
 	raw := make([]byte, n)
-	if _, err := b.r.ReadAt(raw, b.body+from); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
+	if err := regular.ReadAt(b.r, raw, b.body+from); err != nil {
 		return nil, err
 	}
 	if b.codec == columns.Plain || n == 0 {

@@ -239,48 +239,25 @@ func (c *columnSums) flush(r *reduction, n int) {
 	}
 }
 
-// doubleColumn keeps float64 in far.
-func doubleColumn(op ir.Op, c *columnSums, p unsafe.Pointer, n int) {
-	sums := c.far[:n]
-	switch x := unsafe.Slice((*float64)(p), n); op {
+// foldRow folds a row of T into numbers of S, those of columns.
+func foldRow[S int64 | float64, T tile.Number](op ir.Op, sums []S, row []T) {
+	sums = sums[:len(row)]
+	switch op {
 	case ir.Prod:
-		for i := range sums {
-			sums[i] *= x[i]
+		for i, x := range row {
+			sums[i] *= S(x)
 		}
 	case ir.ReduceMax:
-		for i := range sums {
-			sums[i] = max(sums[i], x[i])
+		for i, x := range row {
+			sums[i] = S(max(T(sums[i]), x))
 		}
 	case ir.ReduceMin:
-		for i := range sums {
-			sums[i] = min(sums[i], x[i])
+		for i, x := range row {
+			sums[i] = S(min(T(sums[i]), x))
 		}
 	default:
-		for i := range sums {
-			sums[i] += x[i]
-		}
-	}
-}
-
-// integerColumn keeps numbers of T in ints.
-func integerColumn[T tile.Integer](op ir.Op, c *columnSums, p unsafe.Pointer, n int) {
-	sums := c.ints[:n]
-	switch x := unsafe.Slice((*T)(p), n); op {
-	case ir.Prod:
-		for i := range sums {
-			sums[i] *= int64(x[i])
-		}
-	case ir.ReduceMax:
-		for i := range sums {
-			sums[i] = int64(max(T(sums[i]), x[i]))
-		}
-	case ir.ReduceMin:
-		for i := range sums {
-			sums[i] = int64(min(T(sums[i]), x[i]))
-		}
-	default:
-		for i := range sums {
-			sums[i] += int64(x[i])
+		for i, x := range row {
+			sums[i] += S(x)
 		}
 	}
 }

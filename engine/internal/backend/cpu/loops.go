@@ -39,7 +39,9 @@ var loopsOf = [...]loops{
 
 func integerLoops[T tile.Integer]() loops {
 	n := sharedLoops[T]()
-	n.column = integerColumn[T]
+	n.column = func(op ir.Op, c *columnSums, p unsafe.Pointer, n int) {
+		foldRow(op, c.ints[:], unsafe.Slice((*T)(p), n))
+	}
 	n.multiply = multiplyRow[T]
 	n.scanRun = scanRun[T, int64]
 	n.scanRow = func(s scan, c *carries, out unsafe.Pointer, at int, x unsafe.Pointer, n int) {
@@ -69,7 +71,9 @@ func floatLoops[T float32 | float64]() loops {
 
 func doubleLoops() loops {
 	n := floatLoops[float64]()
-	n.column = doubleColumn
+	n.column = func(op ir.Op, c *columnSums, p unsafe.Pointer, n int) {
+		foldRow(op, c.far[:], unsafe.Slice((*float64)(p), n))
+	}
 	return n
 }
 

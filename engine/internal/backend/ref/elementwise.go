@@ -1,6 +1,7 @@
 package ref
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -134,14 +135,14 @@ type arith struct {
 // arithmetic holds the ops of two operands whose result has the operands' type. Bool uses the integer form,
 // whose result is brought back to 0 or 1: Add is or, Mul is and.
 var arithmetic = map[ir.Op]arith{
-	ir.Add:   {f: add, i: addInt},
+	ir.Add:   {f: plus[float64], i: plus[int64]},
 	ir.Sub:   {f: func(x, y float64) float64 { return x - y }, i: func(x, y int64) int64 { return x - y }},
 	ir.Mul:   {f: func(x, y float64) float64 { return x * y }, i: func(x, y int64) int64 { return x * y }},
 	ir.Div:   {func(x, y float64) float64 { return x / y }, floorDiv, divUnsigned},
 	ir.Mod:   {floatMod, intMod, modUnsigned},
 	ir.Pow:   {math.Pow, intPow, powUnsigned},
-	ir.Max:   {maxNaN, maxInt, maxUnsigned},
-	ir.Min:   {minNaN, minInt, minUnsigned},
+	ir.Max:   {larger[float64], larger[int64], larger[uint64]},
+	ir.Min:   {smaller[float64], smaller[int64], smaller[uint64]},
 	ir.Atan2: {f: math.Atan2},
 	ir.And:   {i: func(x, y int64) int64 { return x & y }},
 	ir.Or:    {i: func(x, y int64) int64 { return x | y }},
@@ -158,12 +159,11 @@ func (a arith) of(dt dtype.Type) func(x, y int64) int64 {
 	return func(x, y int64) int64 { return int64(a.u(uint64(x), uint64(y))) }
 }
 
-func add(x, y float64) float64       { return x + y }
-func addInt(x, y int64) int64        { return x + y }
-func maxInt(x, y int64) int64        { return max(x, y) }
-func minInt(x, y int64) int64        { return min(x, y) }
-func maxUnsigned(x, y uint64) uint64 { return max(x, y) }
-func minUnsigned(x, y uint64) uint64 { return min(x, y) }
+func plus[T cmp.Ordered](x, y T) T { return x + y }
+
+// larger and smaller are NumPy's maximum and minimum: a NaN on either side wins.
+func larger[T cmp.Ordered](x, y T) T  { return max(x, y) }
+func smaller[T cmp.Ordered](x, y T) T { return min(x, y) }
 
 func divUnsigned(x, y uint64) uint64 {
 	if y == 0 {
@@ -241,27 +241,6 @@ func powUnsigned(x, y uint64) uint64 {
 		x *= x
 	}
 	return r
-}
-
-// maxNaN is NumPy's maximum: a NaN on either side wins.
-func maxNaN(x, y float64) float64 {
-	switch {
-	case x != x:
-		return x
-	case y != y:
-		return y
-	}
-	return math.Max(x, y)
-}
-
-func minNaN(x, y float64) float64 {
-	switch {
-	case x != x:
-		return x
-	case y != y:
-		return y
-	}
-	return math.Min(x, y)
 }
 
 func zip(in *backend.Inst, x, y value, f func(x, y float64) float64, g func(x, y int64) int64) value {

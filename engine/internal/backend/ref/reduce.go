@@ -10,15 +10,15 @@ import (
 )
 
 func init() {
-	ops[ir.Sum] = fold(0, 0, add, addInt)
+	ops[ir.Sum] = fold(0, 0, plus[float64], plus[int64])
 	ops[ir.Prod] = fold(1, 1, func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y })
 	ops[ir.ReduceMax] = one(func(in *backend.Inst, a []value) value {
 		lo, _ := ir.IntRange(a[0].dtype)
-		return reduce(in, a[0], math.Inf(-1), lo, maxNaN, arithmetic[ir.Max].of(a[0].dtype))
+		return reduce(in, a[0], math.Inf(-1), lo, larger[float64], arithmetic[ir.Max].of(a[0].dtype))
 	})
 	ops[ir.ReduceMin] = one(func(in *backend.Inst, a []value) value {
 		_, hi := ir.IntRange(a[0].dtype)
-		return reduce(in, a[0], math.Inf(1), int64(hi), minNaN, arithmetic[ir.Min].of(a[0].dtype))
+		return reduce(in, a[0], math.Inf(1), int64(hi), smaller[float64], arithmetic[ir.Min].of(a[0].dtype))
 	})
 	ops[ir.Mean] = one(mean)
 	ops[ir.ArgMax], ops[ir.ArgMin] = one(argBest), one(argBest)
@@ -56,7 +56,7 @@ func reduce(in *backend.Inst, x value, f0 float64, i0 int64, f func(x, y float64
 
 // mean is NaN for no elements.
 func mean(in *backend.Inst, a []value) value {
-	r := reduce(in, a[0], 0, 0, add, addInt)
+	r := reduce(in, a[0], 0, 0, plus[float64], plus[int64])
 	n := float64(1)
 	for _, axis := range in.Attr.Axes {
 		n *= float64(a[0].shape[axis])

@@ -53,7 +53,7 @@ func mapRows(in *backend.Inst, x value, f func(x, y []float64)) value {
 func logSumExp(x []float64) (top, rest float64) {
 	top = math.Inf(-1)
 	for _, v := range x {
-		top = maxNaN(top, v)
+		top = max(top, v)
 	}
 	if math.IsInf(top, 0) || top != top {
 		return top, 0

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/internal/lazy"
@@ -80,12 +81,7 @@ func YieldsErrors(t types.Type) bool {
 
 // mentionsAdded says whether an error is about names that completeErrors has added.
 func (ch *checked) mentionsAdded() bool {
-	for _, e := range ch.Errs {
-		if strings.Contains(e.Msg, checkFunc.Name()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ch.Errs, func(e types.Error) bool { return strings.Contains(e.Msg, checkFunc.Name()) })
 }
 
 // addedValue matches the name of a variable that completeErrors has added.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -245,12 +246,7 @@ func keepsFuncsOf(t types.Type, within []types.Type) bool {
 	case *types.Array:
 		return keepsFuncsOf(t.Elem(), within)
 	case *types.Tuple:
-		for v := range t.Variables() {
-			if !world.IsError(v.Type()) && keepsFuncsOf(v.Type(), within) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(walk.Types(t), func(t types.Type) bool { return !world.IsError(t) && keepsFuncsOf(t, within) })
 	}
 	return true
 }
@@ -263,12 +259,7 @@ func hasFuncs(t types.Type) bool {
 	}
 	switch t := t.(type) {
 	case *types.Tuple:
-		for v := range t.Variables() {
-			if hasFuncs(v.Type()) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(walk.Types(t), hasFuncs)
 	case *types.Slice:
 		return hasFuncs(t.Elem())
 	case *types.Array:

@@ -181,12 +181,7 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, 
 // with type parameters.
 func (ch *checked) allowVain() {
 	ch.Errs = slices.DeleteFunc(ch.Errs, func(e types.Error) bool {
-		for _, prefix := range []string{"impossible type ", "duplicate case ", "duplicate key ", "\t"} {
-			if strings.HasPrefix(e.Msg, prefix) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc([]string{"impossible type ", "duplicate case ", "duplicate key ", "\t"}, func(prefix string) bool { return strings.HasPrefix(e.Msg, prefix) })
 	})
 }
 

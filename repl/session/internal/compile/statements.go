@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -235,13 +236,9 @@ func (ch *checked) dropUnused(list []ast.Stmt, calls *notation.Calls) {
 	if !ok {
 		return
 	}
-	kept := ch.Errs[:0]
-	for _, e := range ch.Errs {
-		if !strings.HasSuffix(e.Msg, "is not used") || e.Pos < calls.Pos(es.X) || e.Pos > es.End() {
-			kept = append(kept, e)
-		}
-	}
-	ch.Errs = kept
+	ch.Errs = slices.DeleteFunc(ch.Errs, func(e types.Error) bool {
+		return strings.HasSuffix(e.Msg, "is not used") && calls.Pos(es.X) <= e.Pos && e.Pos <= es.End()
+	})
 }
 
 // limitShown complains about a shown constant that overflows its default type. Go itself treats the
@@ -345,12 +342,7 @@ func closes(info *types.Info, list []ast.Stmt, v types.Object) (found bool) {
 
 // UsedByDecl says whether a function of the session uses a variable.
 func (c *Compiler) UsedByDecl(st *world.Stage, name string) bool {
-	for _, d := range st.Decls() {
-		if d.Uses[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(st.Decls(), func(d *world.Decl) bool { return d.Uses[name] })
 }
 
 // substituteParams replaces the literal in `name := literal` by the parameter with that name (-p

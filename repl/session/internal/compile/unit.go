@@ -88,15 +88,7 @@ func (in *instance) key() string {
 }
 
 func (in *instance) is(generic types.Object, args []types.Type) bool {
-	if in.generic != generic || len(in.args) != len(args) {
-		return false
-	}
-	for i := range args {
-		if !types.Identical(in.args[i], args[i]) {
-			return false
-		}
-	}
-	return true
+	return in.generic == generic && slices.EqualFunc(in.args, args, types.Identical)
 }
 
 // DeclaredFrom returns the names that the statements of a unit declare from a place on.

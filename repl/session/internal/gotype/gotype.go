@@ -233,10 +233,7 @@ func (b *block) setMethods(recv reflect.Type, list []Method, pointers map[string
 
 // function is a function of the method with its receiver as the first parameter.
 func (m Method) function(recv reflect.Type) reflect.Value {
-	in := []reflect.Type{recv}
-	for t := range m.Type.Ins() {
-		in = append(in, t)
-	}
+	in := slices.AppendSeq([]reflect.Type{recv}, m.Type.Ins())
 	t := reflect.FuncOf(in, slices.Collect(m.Type.Outs()), m.Type.IsVariadic())
 	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value { return m.Call(args[0], args[1:]) })
 }

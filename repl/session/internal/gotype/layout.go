@@ -1,6 +1,7 @@
 package gotype
 
 import (
+	"cmp"
 	"reflect"
 	"unsafe"
 )
@@ -86,26 +87,14 @@ type methodType struct {
 	iface, plain int32
 }
 
-// head is the part of a description that comes before its uncommonType.
-func head(k reflect.Kind) reflect.Type {
-	switch k {
-	case reflect.Array:
-		return reflect.TypeFor[arrayType]()
-	case reflect.Chan:
-		return reflect.TypeFor[chanType]()
-	case reflect.Func:
-		return reflect.TypeFor[funcType]()
-	case reflect.Interface:
-		return reflect.TypeFor[interfaceType]()
-	case reflect.Map:
-		return reflect.TypeFor[mapType]()
-	case reflect.Pointer, reflect.Slice:
-		return reflect.TypeFor[elemType]()
-	case reflect.Struct:
-		return reflect.TypeFor[structType]()
-	}
-	return reflect.TypeFor[rtype]()
+var heads = map[reflect.Kind]reflect.Type{
+	reflect.Array: reflect.TypeFor[arrayType](), reflect.Chan: reflect.TypeFor[chanType](), reflect.Func: reflect.TypeFor[funcType](),
+	reflect.Interface: reflect.TypeFor[interfaceType](), reflect.Map: reflect.TypeFor[mapType](), reflect.Struct: reflect.TypeFor[structType](),
+	reflect.Pointer: reflect.TypeFor[elemType](), reflect.Slice: reflect.TypeFor[elemType](),
 }
+
+// head is the part of a description that comes before its uncommonType.
+func head(k reflect.Kind) reflect.Type { return cmp.Or(heads[k], reflect.TypeFor[rtype]()) }
 
 // eface is an interface without methods.
 type eface struct {

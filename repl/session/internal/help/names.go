@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -218,9 +219,7 @@ func (c *candidates) statementKeywords(l *cursor.Level) (list []string) {
 // names returns the names that the session and the cell declare.
 func (a *advisor) names() (list []string) {
 	a.st.All(func(e *world.Entity) { list = append(list, e.Name) })
-	for name := range a.h.World().Imports {
-		list = append(list, name)
-	}
+	list = slices.AppendSeq(list, maps.Keys(a.h.World().Imports))
 	for id, o := range a.c.Info.Defs {
 		if o != nil && id.Name != "cell" {
 			list = append(list, id.Name)

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
@@ -258,12 +259,7 @@ func (l *Lowerer) valueAs(e ast.Expr, t types.Type) ast.Expr {
 }
 
 func allIdents(list []ast.Expr) bool {
-	for _, e := range list {
-		if _, ok := e.(*ast.Ident); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list, func(e ast.Expr) bool { _, ok := e.(*ast.Ident); return !ok })
 }
 
 // replaces says whether the interpreter may replace the variable when it assigns such a value to it, or

@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
 	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
@@ -429,18 +430,11 @@ func holdsTensor(t types.Type) bool {
 
 // contains says whether is holds for a type, or for one whose values lie inside of its values.
 func contains(t types.Type, is func(types.Type) bool) bool {
-	if is(t) {
-		return true
-	}
 	switch u := t.Underlying().(type) {
 	case *types.Array, *types.Struct:
-		for _, part := range walk.Parts(u) {
-			if contains(part, is) {
-				return true
-			}
-		}
+		return is(t) || slices.ContainsFunc(walk.Parts(u), func(part types.Type) bool { return contains(part, is) })
 	}
-	return false
+	return is(t)
 }
 
 var anyType = types.Universe.Lookup("any").Type()

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
@@ -170,14 +171,7 @@ func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
 
 // parameter says whether a variable is a parameter or result of the function.
 func (l *Lowerer) parameter(v *types.Var) bool {
-	for _, t := range []*types.Tuple{l.fn.sig.Params(), l.fn.sig.Results()} {
-		for p := range t.Variables() {
-			if p == v {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.Contains(slices.AppendSeq(slices.Collect(l.fn.sig.Params().Variables()), l.fn.sig.Results().Variables()), v)
 }
 
 func resultNames(ft *ast.FuncType) (names []*ast.Ident) {
@@ -427,10 +421,8 @@ func (l *Lowerer) spread(e ast.Expr, tuple *types.Tuple) (values []ast.Expr) {
 	x := l.value(e)
 	l.pos = e.Pos()
 	assign := &ast.AssignStmt{TokPos: l.pos, Tok: token.ASSIGN, Rhs: []ast.Expr{x}}
-	for v := range tuple.Variables() {
-		if !nameable(v.Type()) {
-			assign.Tok = token.DEFINE
-		}
+	if slices.ContainsFunc(walk.Types(tuple), func(t types.Type) bool { return !nameable(t) }) {
+		assign.Tok = token.DEFINE
 	}
 	for v := range tuple.Variables() {
 		var id *ast.Ident

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
@@ -65,12 +66,7 @@ func (l *Lowerer) needsBox(t types.Type) bool {
 	case *types.Interface:
 		return t.NumMethods() > 0
 	}
-	for _, part := range walk.Parts(t) {
-		if l.boxed(part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(walk.Parts(t), l.boxed)
 }
 
 // boxKey returns the number of a type whose values need boxes, and 0 for another type.

@@ -17,6 +17,7 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -298,13 +299,11 @@ func Shown(info *types.Info, e ast.Expr) (list []types.Type) {
 }
 
 // Results returns the types of an expression's values.
-func Results(t types.Type) (list []types.Type) {
+func Results(t types.Type) []types.Type {
 	switch t := t.(type) {
 	case nil:
 	case *types.Tuple:
-		for v := range t.Variables() {
-			list = append(list, v.Type())
-		}
+		return walk.Types(t)
 	case *types.Basic:
 		if t.Kind() == types.Invalid {
 			return nil
@@ -316,7 +315,7 @@ func Results(t types.Type) (list []types.Type) {
 	default:
 		return []types.Type{t}
 	}
-	return list
+	return nil
 }
 
 // nameable says whether a variable of the type can be declared in a cell.
@@ -326,12 +325,7 @@ func nameable(t types.Type) bool {
 		o := n.Obj()
 		return o.Pkg() == nil || o.Exported() || Interpreted(o.Pkg()) || o.Parent() != o.Pkg().Scope()
 	}
-	for _, part := range walk.Parts(t) {
-		if !nameable(part) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(walk.Parts(t), func(part types.Type) bool { return !nameable(part) })
 }
 
 // returnsError says whether an expression is a call whose last result is an error. Printing does not count.

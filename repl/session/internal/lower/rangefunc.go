@@ -95,10 +95,7 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 	r.target = &target{label, rangeTarget}
 	l.fn.ranges = append(l.fn.ranges, r)
 	l.fn.targets = append(l.fn.targets, r.target)
-	var ts []types.Type
-	for p := range yield.Params().Variables() {
-		ts = append(ts, p.Type())
-	}
+	ts := walk.Types(yield.Params())
 	var names [2]string
 	body := l.scope(func() (start []ast.Stmt) {
 		names, start = l.rangeVars(s, ts, func(int, types.Object) bool { return false })

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
@@ -130,12 +131,7 @@ func selfMade(t, in types.Type, seen map[types.Type]bool) bool {
 	case *types.Struct:
 		return false
 	}
-	for _, part := range walk.Parts(in) {
-		if selfMade(t, part, seen) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(walk.Parts(in), func(part types.Type) bool { return selfMade(t, part, seen) })
 }
 
 // onlySelfMade says whether all types of cells in a type are self-made: for these the interpreter has the
@@ -155,12 +151,7 @@ func (l *Lowerer) onlySelfMade(t types.Type, seen map[types.Type]bool) bool {
 	case *types.Struct, *types.Interface:
 		return !l.boxed(t)
 	}
-	for _, part := range walk.Parts(t) {
-		if !l.onlySelfMade(part, seen) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(walk.Parts(t), func(part types.Type) bool { return !l.onlySelfMade(part, seen) })
 }
 
 func (l *Lowerer) instance(generic types.Object, args []types.Type) ast.Expr {

@@ -154,7 +154,7 @@ func (ps *Packages) parseLocal(p *local) (err error) {
 			return err
 		}
 		p.embed(f.ast)
-		if f.ast.Name.Name == "documentation" || importsC(f.ast) { // go build takes neither
+		if f.ast.Name.Name == "documentation" || slices.ContainsFunc(f.ast.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` }) { // go build takes neither
 			continue
 		}
 		if name == "" {
@@ -172,15 +172,6 @@ func (ps *Packages) parseLocal(p *local) (err error) {
 		return &badPackage{p.shown, "it is a program (package main), which cannot be imported"}
 	}
 	return nil
-}
-
-func importsC(f *ast.File) bool {
-	for _, spec := range f.Imports {
-		if spec.Path.Value == `"C"` {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *local) symbol(name string) help.SymbolText {

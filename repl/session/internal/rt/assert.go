@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -104,12 +105,7 @@ func chain(err error, target any, is func(error) bool) bool {
 		case interface{ Unwrap() error }:
 			err = x.Unwrap()
 		case interface{ Unwrap() []error }:
-			for _, e := range x.Unwrap() {
-				if chain(e, target, is) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(x.Unwrap(), func(e error) bool { return chain(e, target, is) })
 		default:
 			return false
 		}

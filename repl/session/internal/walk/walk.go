@@ -91,17 +91,21 @@ func IsPointer(t types.Type) bool {
 	return ok
 }
 
+// Types are the types of a tuple's variables.
+func Types(tuple *types.Tuple) (list []types.Type) {
+	for v := range tuple.Variables() {
+		list = append(list, v.Type())
+	}
+	return list
+}
+
 // Parts are the types that a type without a name is made of: elements, keys, fields, parameters and results.
 func Parts(t types.Type) (list []types.Type) {
 	switch t := t.(type) {
 	case *types.Map:
 		return []types.Type{t.Key(), t.Elem()}
 	case *types.Signature:
-		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for v := range tuple.Variables() {
-				list = append(list, v.Type())
-			}
-		}
+		return append(Types(t.Params()), Types(t.Results())...)
 	case *types.Struct:
 		for v := range t.Fields() {
 			list = append(list, v.Type())

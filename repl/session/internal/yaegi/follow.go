@@ -2,6 +2,7 @@ package yaegi
 
 import (
 	"go/token"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -126,12 +127,7 @@ func (in *Interp) Threads() []*Thread {
 	fo := &in.following
 	fo.mu.Lock()
 	defer fo.mu.Unlock()
-	list := make([]*Thread, 0, len(fo.all))
-	for _, t := range fo.all {
-		list = append(list, t)
-	}
-	slices.SortFunc(list, func(a, b *Thread) int { return int(a.id) - int(b.id) })
-	return list
+	return slices.SortedFunc(maps.Values(fo.all), func(a, b *Thread) int { return int(a.id) - int(b.id) })
 }
 
 // Other goroutines read what follows while it changes, word by word, hidden from the race detector: a stack

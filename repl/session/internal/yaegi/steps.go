@@ -150,15 +150,8 @@ func put(n *node, s step) { n.exec = s }
 
 // sweep drops the points of code that is gone.
 func (p *points) sweep() {
-	kept := p.list[:0]
-	for _, one := range p.list {
-		if one.node.Value() != nil {
-			kept = append(kept, one)
-		}
-	}
-	clear(p.list[len(kept):])
-	p.list = kept
-	p.sweepAt = 2*len(kept) + 100
+	p.list = slices.DeleteFunc(p.list, func(one point) bool { return one.node.Value() == nil })
+	p.sweepAt = 2*len(p.list) + 100
 }
 
 // add notes the points of new code.

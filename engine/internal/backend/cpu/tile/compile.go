@@ -3,6 +3,7 @@ package tile
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -306,7 +307,7 @@ func (c *compiler) fusedMulAdd(in *backend.Inst) (mul *backend.Inst, other backe
 		return nil, other, false
 	}
 	for k, r := range in.Args {
-		if _, isInput := r.Input(); isInput || c.all[r] != 1 || in.Args[0] == in.Args[1] || c.isGiven(r) {
+		if _, isInput := r.Input(); isInput || c.all[r] != 1 || in.Args[0] == in.Args[1] || slices.Contains(c.spec.Given, r) {
 			continue
 		}
 		if m := &c.spec.Group.Insts[r.Index]; m.Op == ir.Mul && m.DType == in.DType && c.computed(r.Index) && !c.isOut(r) {
@@ -316,32 +317,13 @@ func (c *compiler) fusedMulAdd(in *backend.Inst) (mul *backend.Inst, other backe
 	return nil, other, false
 }
 
-func (c *compiler) isGiven(r backend.Ref) bool {
-	for _, g := range c.spec.Given {
-		if g == r {
-			return true
-		}
-	}
-	return false
-}
-
 func (c *compiler) isOut(r backend.Ref) bool {
-	for _, o := range c.spec.Outs {
-		if o.Value == r {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.spec.Outs, func(o Out) bool { return o.Value == r })
 }
 
 // computed reports whether instruction i belongs to the program.
 func (c *compiler) computed(i int) bool {
-	for _, j := range c.spec.Insts {
-		if j == i {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.spec.Insts, i)
 }
 
 // storeOuts copies or converts the outputs that are not computed in place.
@@ -395,10 +377,5 @@ func (c *compiler) viewOf(o Out, n int) int {
 		return -1
 	}
 	slot := c.storedInto(i, w, n)
-	for k := range c.prog.inputs {
-		if c.prog.inputs[k].slot == slot {
-			return k
-		}
-	}
-	return -1
+	return slices.IndexFunc(c.prog.inputs, func(in input) bool { return in.slot == slot })
 }

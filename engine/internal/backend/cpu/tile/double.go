@@ -52,6 +52,8 @@ func signFloat(x float64) float64 {
 	return math.Copysign(1, x)
 }
 
+var doubleNumbers = numberFuncs[float64]()
+
 // doubleFunc returns the function of an op on F64, or nil.
 func doubleFunc(op ir.Op, attr ir.Attr) vec.Func {
 	if f := doubleFuncs[op]; f != nil {
@@ -66,5 +68,5 @@ func doubleFunc(op ir.Op, attr ir.Attr) vec.Func {
 	if op == ir.IsNaN {
 		return unary(func(x float64) bool { return x != x })
 	}
-	return numberFunc[float64](op)
+	return doubleNumbers[op]
 }

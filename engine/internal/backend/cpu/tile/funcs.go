@@ -1,6 +1,7 @@
 package tile
 
 import (
+	"maps"
 	"unsafe"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -35,7 +36,7 @@ func funcOf(op ir.Op, attr ir.Attr, arg, result dtype.Type) vec.Func {
 	case dtype.Bool:
 		return boolFunc(op)
 	}
-	return integers[arg].function(op)
+	return integers[arg].functions[op]
 }
 
 // Integer are the Go types of the integer dtypes.
@@ -57,13 +58,13 @@ var integers = [...]integerFuncs{
 
 // integerFuncs are the functions of one integer type.
 type integerFuncs struct {
-	function       func(op ir.Op) vec.Func
+	functions      map[ir.Op]vec.Func
 	cast           func(to dtype.Type) vec.Func
 	from32, from64 vec.Func // casts to it
 }
 
 func integersOf[T Integer](t dtype.Type) integerFuncs {
-	return integerFuncs{intFunc[T], castInteger[T], truncate[float32, T](t), truncate[float64, T](t)}
+	return integerFuncs{intFuncs[T](), castInteger[T], truncate[float32, T](t), truncate[float64, T](t)}
 }
 
 // floatFunc returns the function of an op on F32, or nil. One that package vec does not have is that of F64,
@@ -84,68 +85,26 @@ func floatFunc(op ir.Op, attr ir.Attr) vec.Func {
 	return nil
 }
 
-// intFunc returns the function of an op on integers. Arithmetic wraps around.
-func intFunc[T Integer](op ir.Op) vec.Func {
-	switch op {
-	case ir.Neg:
-		return unary(func(a T) T { return -a })
-	case ir.Abs:
-		return unary(absInt[T])
-	case ir.Sign:
-		return unary(signInt[T])
-	case ir.Floor, ir.Ceil, ir.Round:
-		return copyFunc(int(unsafe.Sizeof(T(0))))
-	case ir.Not:
-		return unary(func(a T) T { return ^a })
-	case ir.Div:
-		return binary(divInt[T])
-	case ir.Mod:
-		return binary(modInt[T])
-	case ir.Pow:
-		return binary(powInt[T])
-	case ir.And:
-		return andInts[T]
-	case ir.Or:
-		return orInts[T]
-	case ir.Xor:
-		return binary(func(a, b T) T { return a ^ b })
-	case ir.Shl:
-		return binary(shiftUp[T])
-	case ir.Shr:
-		return binary(shiftDown[T])
-	}
-	return numberFunc[T](op)
+// intFuncs are the functions of ops on integers. Arithmetic wraps around.
+func intFuncs[T Integer]() map[ir.Op]vec.Func {
+	funcs, same := numberFuncs[T](), copyFunc(int(unsafe.Sizeof(T(0))))
+	maps.Copy(funcs, map[ir.Op]vec.Func{
+		ir.Neg: unary(func(a T) T { return -a }), ir.Abs: unary(absInt[T]), ir.Sign: unary(signInt[T]), ir.Not: unary(func(a T) T { return ^a }),
+		ir.Floor: same, ir.Ceil: same, ir.Round: same, ir.Div: binary(divInt[T]), ir.Mod: binary(modInt[T]), ir.Pow: binary(powInt[T]),
+		ir.And: andInts[T], ir.Or: orInts[T], ir.Xor: binary(func(a, b T) T { return a ^ b }), ir.Shl: binary(shiftUp[T]), ir.Shr: binary(shiftDown[T]),
+	})
+	return funcs
 }
 
-// numberFunc returns the function of an op that is the same for integers and float64; nil for other ops.
-func numberFunc[T Number](op ir.Op) vec.Func {
-	switch op {
-	case ir.Add:
-		return addNumbers[T]
-	case ir.Sub:
-		return subNumbers[T]
-	case ir.Mul:
-		return mulNumbers[T]
-	case ir.Max:
-		return binary(func(a, b T) T { return max(a, b) })
-	case ir.Min:
-		return binary(func(a, b T) T { return min(a, b) })
-	case ir.Where:
-		return where[T]
-	case ir.Eq:
-		return equalNumbers[T]
-	case ir.Ne:
-		return binary(func(a, b T) bool { return a != b })
-	case ir.Lt:
-		return lessNumbers[T]
-	case ir.Le:
-		return binary(func(a, b T) bool { return a <= b })
-	case ir.Gt:
-		return binary(func(a, b T) bool { return a > b })
-	case ir.Ge:
-		return binary(func(a, b T) bool { return a >= b })
+// numberFuncs are the functions of ops that are the same for integers and float64.
+func numberFuncs[T Number]() map[ir.Op]vec.Func {
+	return map[ir.Op]vec.Func{
+		ir.Add: addNumbers[T], ir.Sub: subNumbers[T], ir.Mul: mulNumbers[T], ir.Where: where[T],
+		ir.Max: binary(func(a, b T) T { return max(a, b) }), ir.Min: binary(func(a, b T) T { return min(a, b) }),
+		ir.Eq: equalNumbers[T], ir.Ne: binary(func(a, b T) bool { return a != b }),
+		ir.Lt: lessNumbers[T], ir.Le: binary(func(a, b T) bool { return a <= b }),
+		ir.Gt: binary(func(a, b T) bool { return a > b }), ir.Ge: binary(func(a, b T) bool { return a >= b }),
 	}
-	return nil
 }
 
 // boolFunc returns the function of an op on Bool, whose registers hold 0 or 1.
@@ -154,11 +113,11 @@ func boolFunc(op ir.Op) vec.Func {
 	case ir.Not:
 		return unary(func(a uint8) uint8 { return a ^ 1 })
 	case ir.Add:
-		return intFunc[uint8](ir.Or)
+		return integers[dtype.Bool].functions[ir.Or]
 	case ir.Mul:
-		return intFunc[uint8](ir.And)
+		return integers[dtype.Bool].functions[ir.And]
 	case ir.And, ir.Or, ir.Xor, ir.Max, ir.Min, ir.Where, ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.Gt, ir.Ge:
-		return intFunc[uint8](op)
+		return integers[dtype.Bool].functions[op]
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/gpu"
 )
@@ -24,12 +25,7 @@ kernel void fill_bytes(device uchar *dst [[buffer(0)]], constant uchar &value [[
 
 // words reports whether all of the numbers are multiples of 4.
 func words(numbers ...int) bool {
-	for _, n := range numbers {
-		if n%4 != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(numbers, func(n int) bool { return n%4 != 0 })
 }
 
 // bytewise runs one of the kernels over some bytes, in an encoder of its own, because copies have their

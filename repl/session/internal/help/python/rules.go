@@ -150,15 +150,8 @@ func (t *translator) matches(p, n *node, b *binding) bool {
 		return t.matchesCallee(p.kids[0], n.kids[0], b) && t.matchesArguments(p.kids[1:], n.kids[1:], b)
 	case p.op == ".":
 		return elsewhere.Fold(p.text) == elsewhere.Fold(n.text) && t.matches(p.kids[0], n.kids[0], b)
-	case p.text != n.text || len(p.kids) != len(n.kids):
-		return false
 	}
-	for i := range p.kids {
-		if !t.matches(p.kids[i], n.kids[i], b) {
-			return false
-		}
-	}
-	return true
+	return p.text == n.text && slices.EqualFunc(p.kids, n.kids, func(p, n *node) bool { return t.matches(p, n, b) })
 }
 
 // matchesCallee matches names of functions: of a module of other libraries each of its names will do.

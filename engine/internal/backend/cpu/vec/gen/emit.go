@@ -254,12 +254,7 @@ func (e *emitter) loops(sums [][]int) {
 
 // narrow says whether elements of fewer than 32 bits are read or written.
 func (k *kernel) narrow() bool {
-	for _, p := range k.params {
-		if !p.scalar && p.mem.size() < 4 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.params, func(p param) bool { return !p.scalar && p.mem.size() < 4 })
 }
 
 // elementSize is how many bytes the kernel goes on in parameter p with each element: none where it neither

@@ -1,6 +1,9 @@
 package main
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A build describes a kernel to a generator that has chosen a set.
 type build struct {
@@ -9,15 +12,7 @@ type build struct {
 	make func(k *kernel)
 }
 
-var kernels = concat(unaryKernels(), binaryKernels(), conversions(), rowKernels(), dynamicKernels(), lastKernels(), columnKernels())
-
-func concat(lists ...[]build) []build {
-	var all []build
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
-}
+var kernels = slices.Concat(unaryKernels(), binaryKernels(), conversions(), rowKernels(), dynamicKernels(), lastKernels(), columnKernels())
 
 // elementwise is a Func: it has the parameters d, a, b, c whether it needs them or not.
 func elementwise(id string, out mem, in []mem, f func(k *kernel, x []value) value) build {
