@@ -136,7 +136,10 @@ func (p *product) partial(at int, limits Limits) *piece {
 
 // endPart stores the sums of a part whose steps have shares, all of them at once.
 func (p *product) endPart() {
-	t, per := &p.tile, map[bool]int{true: 4, false: 1}[p.space.lens[0]%4 == 0]
+	t, per := &p.tile, 1
+	if p.space.lens[0]%4 == 0 {
+		per = 4
+	}
 	stride, wide := t.broad()*t.across+endPad, t.columns()/per
 	p.line("threadgroup float* sums = (threadgroup float*)space;")
 	p.line("threadgroup_barrier(mem_flags::mem_threadgroup);")
@@ -169,47 +172,8 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 	if p.endsBy(first, p.each) {
 		per = p.each
 	}
-	sum := func(v, parts string) {
-		p.line("for (int part = 0; part < %s; part += %d) {", parts, partsAtOnce)
-		p.line("float w[%d][%d];", partsAtOnce, per)
-		p.line("UNROLL for (int n = 0; n < %d; n++) {", partsAtOnce)
-		load := map[int]string{1: "w[n][0] = a.partial[%s];", 4: "load4(a.partial + (%s), w[n]);"}[per]
-		p.line("if (part + n < %s) "+load, parts, "long(part + n) * a.elements + e")
-		p.line("}")
-		p.line("UNROLL for (int n = 0; n < %d && part + n < %s; n++) {", partsAtOnce, parts)
-		p.line("UNROLL for (int d = 0; d < %d; d++) %s[d] += w[n][d];", per, v)
-		p.close(2)
-	}
-	end := func(v string) {
-		if per == 4 {
-			p.finishVector(v+"[k]", first, nil)
-		} else {
-			p.finishElement(v+"[0]", first)
-		}
-	}
 	if t != nil {
-		wide, threads, which := t.columns()/per, t.threads(), "0"
-		all := t.sets * t.rows() * wide
-		if t.sets > 1 {
-			which = fmt.Sprintf("place / %d", t.rows()*wide)
-		}
-		turns := min((all+threads-1)/threads, max(1, 2*partsAtOnce/parts))
-		p.line("for (int first = int(at.x); first < %d; first += %d) {", all, turns*threads)
-		place := func() {
-			p.line("UNROLL for (int q = 0; q < %d; q++) {", turns)
-			p.line("const int place = min(first + q * %d, %d);", threads, all-1)
-			p.line("constant auto& a = joins[%s];", which)
-			p.line("const %s i0 = column + place %% %d * %d, i1 = row + place / %[2]d %% %[4]d;", p.index, wide, per, t.rows())
-		}
-		p.line("float v[%d][%d] = {};", turns, per)
-		place()
-		p.line("const long e = (batch * a.n1 + min(i1, a.n1 - 1)) * a.n0 + min(i0, a.n0 - %d);", per)
-		sum("v[q]", fmt.Sprint(parts))
-		p.close(1)
-		place()
-		p.line("if (first + q * %d < %d)", threads, all)
-		end("v[q]")
-		p.close(2)
+		p.joinTile(t, per, parts, first)
 		return &piece{text: p.text}
 	}
 	p.constant("parts", parts)
@@ -220,10 +184,58 @@ func (p *product) joinParts(at, elements int, t *tile) *piece {
 	p.line("left /= a.n1;")
 	p.batch()
 	p.line("float v[%d] = {};", per)
-	sum("v", "int(a.parts)")
-	end("v")
+	p.addParts("v", "int(a.parts)", per)
+	p.endJoined("v", per, first)
 	p.line("}")
 	return &piece{text: p.text, kind: "matmul_sum", groups: (elements/per + mapThreads - 1) / mapThreads, threads: mapThreads}
+}
+
+// joinTile does so for a tile: each thread takes as many elements at once as it can load the parts of.
+func (p *product) joinTile(t *tile, per, parts, first int) {
+	wide, threads, which := t.columns()/per, t.threads(), "0"
+	all := t.sets * t.rows() * wide
+	if t.sets > 1 {
+		which = fmt.Sprintf("place / %d", t.rows()*wide)
+	}
+	turns := min((all+threads-1)/threads, max(1, 2*partsAtOnce/parts))
+	p.line("for (int first = int(at.x); first < %d; first += %d) {", all, turns*threads)
+	place := func() {
+		p.line("UNROLL for (int q = 0; q < %d; q++) {", turns)
+		p.line("const int place = min(first + q * %d, %d);", threads, all-1)
+		p.line("constant auto& a = joins[%s];", which)
+		p.line("const %s i0 = column + place %% %d * %d, i1 = row + place / %[2]d %% %[4]d;", p.index, wide, per, t.rows())
+	}
+	p.line("float v[%d][%d] = {};", turns, per)
+	place()
+	p.line("const long e = (batch * a.n1 + min(i1, a.n1 - 1)) * a.n0 + min(i0, a.n0 - %d);", per)
+	p.addParts("v[q]", fmt.Sprint(parts), per)
+	p.close(1)
+	place()
+	p.line("if (first + q * %d < %d)", threads, all)
+	p.endJoined("v[q]", per, first)
+	p.close(2)
+}
+
+// addParts adds so many parts of the elements from e on to v.
+func (p *product) addParts(v, parts string, per int) {
+	p.line("for (int part = 0; part < %s; part += %d) {", parts, partsAtOnce)
+	p.line("float w[%d][%d];", partsAtOnce, per)
+	p.line("UNROLL for (int n = 0; n < %d; n++) {", partsAtOnce)
+	load := map[int]string{1: "w[n][0] = a.partial[%s];", 4: "load4(a.partial + (%s), w[n]);"}[per]
+	p.line("if (part + n < %s) "+load, parts, "long(part + n) * a.elements + e")
+	p.line("}")
+	p.line("UNROLL for (int n = 0; n < %d && part + n < %s; n++) {", partsAtOnce, parts)
+	p.line("UNROLL for (int d = 0; d < %d; d++) %s[d] += w[n][d];", per, v)
+	p.close(2)
+}
+
+// endJoined computes the epilogue of v.
+func (p *product) endJoined(v string, per, first int) {
+	if per == 4 {
+		p.finishVector(v+"[k]", first, nil)
+	} else {
+		p.finishElement(v+"[0]", first)
+	}
 }
 
 // join lets the last threadgroup that arrives at a tile end it, for all products that it is of: the bits of a
