@@ -4,9 +4,9 @@ package kernel
 // [x h] and [W; B] are matrices as they lie, so a library computes both with sums that are rounded once. What
 // lies in x's room before or between its own h belongs to other layers, and meets zeros.
 
-// lodge makes pair n one with later pairs whose operands lie in the rooms of its own, and notes them as
-// lodged.
-func (s *split) lodge(n int, p *pair, lodged []bool) {
+// adjoin makes pair n one with later pairs whose operands lie in the rooms of its own, and notes them as
+// adjoined.
+func (s *split) adjoin(n int, p *pair, adjoined []bool) {
 	x, w, ok := s.inputs(n)
 	m := p.sides[0].matrix
 	if !ok || s.batches() > 1 || m.DType != s.inst.DType || m.DType.Size() != 2 || m.Transposed || p.sides[0].at.Index != x.Buf || p.sides[1].at.Index != w.Buf {
@@ -22,7 +22,7 @@ func (s *split) lodge(n int, p *pair, lodged []bool) {
 		l, r := s.operandPlace(2*i), s.operandPlace(2*i+1)
 		at := l.offset - left.offset
 		if at >= end && r.offset-right.offset == at*next && s.along(2*i) == 1 && s.along(2*i+1) == next && l.strides[1] == left.strides[1] && r.strides[0] == right.strides[0] {
-			end, lodged[i] = at+s.inner[i], true
+			end, adjoined[i] = at+s.inner[i], true
 		}
 	}
 	p.inner = end

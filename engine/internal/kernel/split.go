@@ -149,9 +149,9 @@ func (s *split) pairs() (list []pair, ok bool) {
 		}
 		return s.bringTerms(0)
 	}
-	lodged := make([]bool, len(s.inner))
+	adjoined := make([]bool, len(s.inner))
 	for n, inner := range s.inner {
-		if lodged[n] {
+		if adjoined[n] {
 			continue
 		}
 		if s.isThin(n) {
@@ -170,7 +170,7 @@ func (s *split) pairs() (list []pair, ok bool) {
 		if !s.bring(n, &p.sides) {
 			return nil, false
 		}
-		s.lodge(n, &p, lodged)
+		s.adjoin(n, &p, adjoined)
 		list = append(list, p)
 	}
 	if s.way == inFloats {

@@ -22,7 +22,7 @@ func draftOf(ctx context.Context, dev *backend.Device, w *ir.Graph) *draft {
 	c := newClustering(buildGraph(&watch{ctx: ctx}, w, settings{fuse: Fused(ctx), tf32: TF32(ctx), hints: dev.Hints()}))
 	c.fuseAll()
 	o := c.schedule().best().replacingLast()
-	o.furnish()
+	o.fillFirst()
 	d := &draft{ordering: o, memory: o.allocate()}
 	for i, k := range o.order {
 		e := c.emit(k, o.exports[i])

@@ -245,7 +245,7 @@ func (e *emitter) memory(b int, ch chain, inlinable bool) backend.Ref {
 
 // buffer returns where the memory in which base b lies stands in Launch.Bufs.
 func (e *emitter) buffer(b int) int {
-	if l, ok := e.lodgings[b]; ok {
+	if l, ok := e.inside[b]; ok {
 		b = l.home
 	}
 	if i := e.at[b]; i < len(e.bufs) && e.bufs[i] == b {

@@ -75,7 +75,7 @@ type graph struct {
 	parts   map[int][]int  // the values of a tuple that was lowered: see linearLoss
 	pieces  map[int][]int  // what a value of such a tuple is put together of
 	views   map[int][]int  // of each value; nil unless values may be stored permuted
-	rooming                // see findRooms
+	rooms                  // see findRooms
 }
 
 // settings are what a plan depends on beside its walk.
@@ -86,7 +86,7 @@ type settings struct {
 
 // buildGraph translates what a walk found.
 func buildGraph(watch *watch, w *ir.Graph, s settings) *graph {
-	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}, parts: map[int][]int{}, pieces: map[int][]int{}, rooming: rooming{lodgings: map[int]lodging{}, filled: map[int][]*filling{}, inRoom: map[[2]int]*filling{}}}
+	g := &graph{watch: watch, settings: s, places: map[expr]int{}, same: map[string]int{}, merged: map[string]int{}, parts: map[int][]int{}, pieces: map[int][]int{}, rooms: rooms{inside: map[int]inside{}, filled: map[int][]*filling{}, inRoom: map[[2]int]*filling{}}}
 	for _, d := range w.Leaves {
 		g.leaves, g.roomy = append(g.leaves, *d.Layout), append(g.roomy, d.Room)
 	}
@@ -310,7 +310,7 @@ func (g *graph) layout(v int) ir.Layout {
 	case x.kind == leaf:
 		return g.leaves[x.index]
 	case x.order != nil:
-		return ir.Layout{Shape: x.shape, Stride: x.order, Offset: g.lodgings[v].at}
+		return ir.Layout{Shape: x.shape, Stride: x.order, Offset: g.inside[v].at}
 	}
 	return ir.Contiguous(x.shape)
 }

@@ -14,16 +14,16 @@ import (
 // them as one product. Nothing of x or W is copied; all B of a plan, rounded to the type of W, are copied to
 // the rooms by its first launch.
 
-// A rooming says what lies in rooms.
-type rooming struct {
-	lodgings map[int]lodging
+// rooms says what lies in rooms.
+type rooms struct {
+	inside   map[int]inside
 	fillings []*filling
 	filled   map[int][]*filling  // those of each leaf
 	inRoom   map[[2]int]*filling // that which is an argument of a product
 }
 
-// A lodging is where a value lies in another one's room: so many elements behind the start of that.
-type lodging struct{ home, at int }
+// An inside is where a value lies in another one's room: so many elements behind the start of that.
+type inside struct{ home, at int }
 
 // A filling is what the first launch copies to the room of a leaf: another leaf, or zeros if value is −1.
 // They are as many rows, so many behind the last one of the leaf as a product sees it.
@@ -34,13 +34,13 @@ type filling struct {
 	at          int
 }
 
-// A guest is a value that could lie in another one's room. Widths are the elements of a row.
-type guest struct{ value, width int }
+// A matrix is a value as the left operand of a product, with rows of so many elements.
+type matrix struct{ value, width int }
 
-// A stay is a guest in the room of x, as the left operand of a pair of product m.
-type stay struct {
+// A pairing is an adapter's pair beside its layer's in product m, of which h could lie in the room of x.
+type pairing struct {
 	m, layer, pair int // which of the arguments the layer's pair and the adapter's begin at
-	x, h           guest
+	x, h           matrix
 }
 
 // leastRoomed is the number of rows from which a product of two pairs is worth a library's call.
@@ -57,45 +57,45 @@ func (o *ordering) findRooms() {
 			writer[v] = i + 1
 		}
 	}
-	var stays []stay
+	var pairings []pairing
 	for _, k := range o.order {
 		for _, m := range k.heavy {
-			stays = append(stays, o.staysOf(m, writer)...)
+			pairings = append(pairings, o.pairingsOf(m, writer)...)
 		}
 	}
-	var homes []guest
-	guests := map[guest][]guest{} // of each home, in the order in which it is to have them
-	for _, s := range stays {
-		if guests[s.x] == nil {
+	var homes []matrix
+	beside := map[matrix][]matrix{} // of each home, in the order in which it is to have them
+	for _, s := range pairings {
+		if beside[s.x] == nil {
 			homes = append(homes, s.x)
 		}
-		if !slices.Contains(guests[s.x], s.h) {
-			guests[s.x] = append(guests[s.x], s.h)
+		if !slices.Contains(beside[s.x], s.h) {
+			beside[s.x] = append(beside[s.x], s.h)
 		}
 	}
 	readers := o.readersOf()
 	for _, x := range homes {
-		o.lodge(x, guests[x], writer, readers)
+		o.nest(x, beside[x], writer, readers)
 	}
 	ends := map[[2]int]int{} // of each product's layer, the rows that lie in the room of its weight
-	for _, s := range stays {
-		l, ok := o.lodgings[s.h.value]
+	for _, s := range pairings {
+		l, ok := o.inside[s.h.value]
 		if layer, at := [2]int{s.m, s.layer}, l.at-s.x.width; ok && o.fill(&s, at, ends[layer]) {
 			ends[layer] = at + s.h.width
 		}
 	}
 }
 
-// staysOf finds what could stay where for product m, which may be the sum of several layers.
-func (o *ordering) staysOf(m int, writer []int) (list []stay) {
+// pairingsOf finds those of product m, which may be the sum of several layers.
+func (o *ordering) pairingsOf(m int, writer []int) (list []pairing) {
 	p := &o.values[m]
 	if p.op != ir.MatMul || len(p.shape) != 2 || p.shape[0] < leastRoomed || p.dtype != dtype.BF16 && p.dtype != dtype.F16 {
 		return nil
 	}
-	s := stay{m: m, layer: -1}
+	s := pairing{m: m, layer: -1}
 	for i := 0; i < len(p.args); i += 2 {
 		base, ch := o.base(p.args[i])
-		v, left := &o.values[base], guest{base, o.values[p.args[i]].shape[1]}
+		v, left := &o.values[base], matrix{base, o.values[p.args[i]].shape[1]}
 		w, _ := o.base(p.args[i+1])
 		l, ok := ch.apply(o.layout(base))
 		ok = ok && l.Stride[0] == left.width && l.Stride[1] == 1 && writer[base] > 0 && !o.wanted[base] && !v.dense && o.home(base) == base && v.dtype == p.dtype
@@ -112,9 +112,9 @@ func (o *ordering) staysOf(m int, writer []int) (list []stay) {
 	return list
 }
 
-// lodge puts values that one launch writes into the room of x, if all launches that touch them can do with
+// nest puts values that one launch writes into the room of x, if all launches that touch them can do with
 // it. One launch, because a product that reads columns behind others' reads those, too.
-func (o *ordering) lodge(x guest, list []guest, writer []int, readers [][]int) {
+func (o *ordering) nest(x matrix, list []matrix, writer []int, readers [][]int) {
 	launches, at := append([]int{writer[x.value] - 1}, readers[x.value]...), x.width
 	for _, h := range list {
 		if at += h.width; writer[h.value] != writer[list[0].value] || at > x.width+ir.Room {
@@ -125,11 +125,11 @@ func (o *ordering) lodge(x guest, list []guest, writer []int, readers [][]int) {
 	before := o.values[x.value].order
 	at = x.width
 	o.values[x.value].room = x.width
-	for _, g := range append([]guest{x}, list...) {
+	for _, g := range append([]matrix{x}, list...) {
 		o.values[g.value].order = pitched(o.layout(g.value).Stride, g.width, x.width+ir.Room)
 	}
 	for _, h := range list {
-		o.lodgings[h.value], o.over[h.value] = lodging{x.value, at}, x.value
+		o.inside[h.value], o.over[h.value] = inside{x.value, at}, x.value
 		at += h.width
 	}
 	slices.Sort(launches)
@@ -140,7 +140,7 @@ func (o *ordering) lodge(x guest, list []guest, writer []int, readers [][]int) {
 		o.values[x.value].room, o.values[x.value].order = 0, before
 		for _, h := range list {
 			o.values[h.value].order = nil
-			delete(o.lodgings, h.value)
+			delete(o.inside, h.value)
 			delete(o.over, h.value)
 		}
 		return
@@ -163,14 +163,14 @@ func pitched(strides []int, width, pitch int) []int {
 func (o *ordering) writesRows(i int) bool {
 	k := o.order[i]
 	return k.kind != backend.Reduce && k.kind != backend.Single || !slices.ContainsFunc(o.exports[i], func(v int) bool {
-		_, lodged := o.lodgings[v]
-		return (lodged || o.values[v].room > 0) && !(o.hints.Permuted != nil && o.hints.Permuted(o.values[k.heavy[0]].op))
+		_, nested := o.inside[v]
+		return (nested || o.values[v].room > 0) && !(o.hints.Permuted != nil && o.hints.Permuted(o.values[k.heavy[0]].op))
 	})
 }
 
-// fill puts the right operand of a stay so many rows behind that of its layer, and zeros between the end of
+// fill puts the right operand of a pairing so many rows behind that of its layer, and zeros between the end of
 // others and it, if it is a leaf and nothing else lies there. It says whether it did.
-func (o *ordering) fill(s *stay, at, end int) bool {
+func (o *ordering) fill(s *pairing, at, end int) bool {
 	p := &o.values[s.m]
 	home, whole := o.base(p.args[s.layer+1])
 	b, ch := o.base(p.args[s.pair+1])
@@ -216,8 +216,8 @@ func (f *filling) equal(g *filling) bool {
 		f.from.Offset == g.from.Offset && slices.Equal(f.from.Stride, g.from.Stride)
 }
 
-// furnish puts the launch that fills rooms before all others.
-func (o *ordering) furnish() {
+// fillFirst puts the launch that fills rooms before all others.
+func (o *ordering) fillFirst() {
 	if len(o.fillings) == 0 {
 		return
 	}
