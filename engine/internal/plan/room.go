@@ -168,8 +168,8 @@ func (o *ordering) writesRows(i int) bool {
 	})
 }
 
-// fill puts the right operand of a pairing so many rows behind that of its layer, and zeros between the end of
-// others and it, if it is a leaf and nothing else lies there. It says whether it did.
+// fill puts the right operand of a pairing so many rows behind that of its layer, and zeros between the end
+// of others and it, if it is a leaf and nothing else lies there. It says whether it did.
 func (o *ordering) fill(s *pairing, at, end int) bool {
 	p := &o.values[s.m]
 	home, whole := o.base(p.args[s.layer+1])
