@@ -55,9 +55,7 @@ const leastConvolution = 1 << 28
 // fewColumns are the bytes of columns that the last cache of a large GPU holds about.
 const fewColumns = 64 << 20
 
-// convolve writes a convolution as a call of the library, if the library has it and it is worth that. One of
-// single elements is a product of an image as it lies, and one of single channels moves more than it
-// computes.
+// convolve writes a convolution as a call of the library, if the library has it and it is worth that.
 func convolve(g *backend.Group, k *Kernel) bool {
 	l := k.limits.Library
 	c, at, ok := describeConvolution(g)
@@ -75,9 +73,10 @@ func convolve(g *backend.Group, k *Kernel) bool {
 	return true
 }
 
-// own says whether products of columns, or texts, are faster. Where the columns are an image as it lies they
-// are; and in F32 libraries have few gradients that add up in an order: with strides they take up to 16 times
-// as long as products, and that of the images takes longer than a product whose columns caches hold.
+// own says whether products of columns, or texts, are faster: where the columns are an image as it lies, and
+// where groups have one channel, which moves more than it computes. In F32 libraries have few gradients that
+// add up in an order: with strides they take up to 16 times as long as products, and that of the images takes
+// longer than a product whose columns caches hold.
 func (c *Convolution) own() bool {
 	elements := ir.Size(c.Shape[ConvolutionY][:]) / c.Shape[ConvolutionY][1] * ir.Size(c.Shape[ConvolutionW][1:]) // of the columns
 	ordered := c.DType == dtype.F32 && !c.TF32 && c.Op != ir.Conv

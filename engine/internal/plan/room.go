@@ -115,19 +115,24 @@ func (o *ordering) pairingsOf(m int, writer []int) (list []pairing) {
 // nest puts values that one launch writes into the room of x, if all launches that touch them can do with
 // it. One launch, because a product that reads columns behind others' reads those, too.
 func (o *ordering) nest(x matrix, list []matrix, writer []int, readers [][]int) {
-	launches, at := append([]int{writer[x.value] - 1}, readers[x.value]...), x.width
-	for _, h := range list {
-		if at += h.width; writer[h.value] != writer[list[0].value] || at > x.width+ir.Room {
+	all := append([]matrix{x}, list...)
+	var launches []int
+	var orders [][]int
+	at := 0
+	for _, g := range all {
+		if at += g.width; o.home(g.value) != g.value || o.values[g.value].room > 0 { // it has its place for another product
 			return
 		}
-		launches = append(append(launches, writer[h.value]-1), readers[h.value]...)
+		launches, orders = append(append(launches, writer[g.value]-1), readers[g.value]...), append(orders, o.values[g.value].order)
 	}
-	before := o.values[x.value].order
-	at = x.width
+	if at > x.width+ir.Room || slices.ContainsFunc(list, func(h matrix) bool { return writer[h.value] != writer[list[0].value] }) {
+		return
+	}
 	o.values[x.value].room = x.width
-	for _, g := range append([]matrix{x}, list...) {
+	for _, g := range all {
 		o.values[g.value].order = pitched(o.layout(g.value).Stride, g.width, x.width+ir.Room)
 	}
+	at = x.width
 	for _, h := range list {
 		o.inside[h.value], o.over[h.value] = inside{x.value, at}, x.value
 		at += h.width
@@ -137,11 +142,11 @@ func (o *ordering) nest(x matrix, list []matrix, writer []int, readers [][]int) 
 		if o.writesRows(i) && !o.emit(o.order[i], o.exports[i]).failed {
 			continue
 		}
-		o.values[x.value].room, o.values[x.value].order = 0, before
-		for _, h := range list {
-			o.values[h.value].order = nil
-			delete(o.inside, h.value)
-			delete(o.over, h.value)
+		o.values[x.value].room = 0
+		for n, g := range all {
+			o.values[g.value].order = orders[n]
+			delete(o.inside, g.value)
+			delete(o.over, g.value)
 		}
 		return
 	}

@@ -126,14 +126,7 @@ func choose(t *testing.T, folder string, times []int) string {
 		}
 		w.right(t)
 	}
-	w.free()
-	m.Close()
-	if err := w.stream.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := w.device.Close(); err != nil {
-		t.Error(err)
-	}
+	w.close(t, m)
 	s.clean(strings.Join([]string{"choice in", folder}, " "))
 	return name
 }

@@ -145,12 +145,18 @@ func (w *workbench) right(t *testing.T) {
 	}
 }
 
-func (w *workbench) free() {
+// close gives all back, and what computes too.
+func (w *workbench) close(t *testing.T, by gpu.Computation) {
+	t.Helper()
 	o := &w.operands
 	for _, a := range append(o.List[:], o.Workspace) {
 		if a.Buffer != nil {
 			a.Buffer.Free()
 		}
+	}
+	by.Close()
+	if err := errors.Join(w.stream.Close(), w.device.Close()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -199,14 +205,7 @@ func TestMultiplication(t *testing.T) {
 				commit()
 				w.right(t)
 				g.Close()
-				w.free()
-				m.Close()
-				if err := w.stream.Close(); err != nil {
-					t.Error(err)
-				}
-				if err := w.device.Close(); err != nil {
-					t.Error(err)
-				}
+				w.close(t, m)
 				s.clean(name)
 				if live := s.ask("lt_live"); live != 0 {
 					t.Errorf("%d of cuBLASLt's objects are left", live)
@@ -258,9 +257,7 @@ func TestMultiplicationFails(t *testing.T) {
 	if !errors.As(err, &e) || e.Op != "cublasLtMatmul" || e.Index != 2 {
 		t.Errorf("got %v, want cublasLtMatmul, the work with index 2", err)
 	}
-	w.free()
-	m.Close()
-	w.device.Close()
+	w.close(t, m)
 	s.clean("failures")
 
 	without := newStub(t)
