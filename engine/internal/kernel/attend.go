@@ -19,6 +19,7 @@ type Attention struct {
 	Window                      int  // only so many of them, the last ones; 0: all
 	Stats                       bool // the logsumexp is a result; a gradient reads it
 	Scale                       float32
+	Cap                         float32 // scores are Cap·tanh(score/Cap); 0: as they are
 	// At are elements from one batch, head and row of each operand to the next; those of a row lie side by
 	// side.
 	At [AttentionOperands][3]int
@@ -98,6 +99,9 @@ func (a Attention) String() string {
 	if a.Window > 0 {
 		s += fmt.Sprintf(", a window of %d", a.Window)
 	}
+	if a.Cap > 0 {
+		s += fmt.Sprintf(", capped at %g", a.Cap)
+	}
 	return s
 }
 
@@ -157,17 +161,30 @@ func attend(g *backend.Group, k *Kernel) bool {
 	if !l.Always && a.Flops() < least {
 		return false
 	}
-	calls, ok := call.split(l.Memory)
+	saving := leastSaved
+	if l.Always {
+		saving = 0
+	}
+	cut := call.split
+	chunks, chunked := call.chunk(saving)
+	if chunked {
+		cut = chunks.calls
+	}
+	calls, ok := cut(l.Memory)
 	if !ok {
 		return false
 	}
-	if call.WorkspaceBytes, ok = l.Offer(calls[0].Attention); !ok {
-		return false
-	}
+	var list []Dispatch
 	for _, c := range calls {
-		c.WorkspaceBytes = call.WorkspaceBytes
-		k.Dispatches = append(k.Dispatches, Dispatch{Library: &Call{Placement: c.Placement, Work: c.Attention}})
+		if c.WorkspaceBytes, ok = l.Offer(c.Attention); !ok {
+			return false
+		}
+		list = append(list, Dispatch{Library: &Call{Placement: c.Placement, Work: c.Attention}})
 	}
+	if chunked {
+		k.Scratch, list = chunks.size, append(list, chunks.add(g, k.limits))
+	}
+	k.Dispatches = list
 	k.shareWorkspace()
 	return true
 }
@@ -187,6 +204,7 @@ func describeAttention(g *backend.Group) (c attentionCall, ok bool) {
 		results = []int{AttentionDQ, AttentionDK, AttentionDV}
 	}
 	sight := ir.SightOf(&in.Attr)
+	a.Cap, sight.Cap = float32(sight.Cap), 0
 	if a.Causal { // a window on both sides is left to the texts
 		if sight.Window < a.Keys {
 			a.Window = sight.Window

@@ -31,6 +31,7 @@ type attended struct {
 	causal          bool
 	prompt          bool // nobody wants the logsumexp
 	window          int  // of a causal one; 0: all
+	cap             float64
 }
 
 func (a attended) String() string {
@@ -43,6 +44,9 @@ func (a attended) String() string {
 	}
 	if a.window > 0 {
 		s += fmt.Sprintf(", a window of %d", a.window)
+	}
+	if a.cap > 0 {
+		s += fmt.Sprintf(", capped at %g", a.cap)
 	}
 	return s
 }
@@ -60,7 +64,7 @@ func (a attended) group() (*backend.Group, []ir.Type) {
 	if a.prompt {
 		out = out[:1]
 	}
-	inst := backend.Inst{Op: a.op, Outs: outs, Attr: ir.Sight{Window: a.window}.Attr(1 / math.Sqrt(float64(a.d)))}
+	inst := backend.Inst{Op: a.op, Outs: outs, Attr: ir.Sight{Window: a.window, Cap: a.cap}.Attr(1 / math.Sqrt(float64(a.d)))}
 	if a.causal {
 		inst.Attr.Flags = ir.Causal
 	}
@@ -164,6 +168,14 @@ func TestLargeAttentionLibraryOnGPU(t *testing.T) {
 		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true, window: 200},
 		{op: ir.AttentionGrad, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 333, keys: 777, causal: true, window: 100},
 		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 1, heads: 4, d: 128, queries: 8192, keys: 8192, causal: true, window: 1024},
+		{op: ir.AttentionGrad, dtype: dtype.F16, batch: 2, heads: 4, shared: 2, d: 64, queries: 2300, keys: 2500, causal: true, window: 300},
+		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 1, heads: 4, d: 128, queries: 1024, keys: 1024, cap: 0.3},
+		{op: ir.Attention, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true, cap: 0.3},
+		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 2, heads: 8, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true, cap: 0.3},
+		{op: ir.Attention, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 333, keys: 777, causal: true, window: 100, cap: 0.3},
+		{op: ir.AttentionGrad, dtype: dtype.F16, batch: 2, heads: 8, d: 128, queries: 333, keys: 777, causal: true, window: 100, cap: 0.3},
+		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 1, heads: 8, shared: 2, d: 256, queries: 1024, keys: 1024, causal: true, cap: 0.3},
+		{op: ir.AttentionGrad, dtype: dtype.BF16, batch: 1, heads: 8, shared: 2, d: 256, queries: 2048, keys: 2048, causal: true, window: 400, cap: 0.3},
 		{op: ir.Attention, dtype: dtype.F32, batch: 1, heads: 4, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
 		{op: ir.AttentionGrad, dtype: dtype.F32, batch: 1, heads: 4, shared: 4, d: 64, queries: 1024, keys: 1024, causal: true},
 		{op: ir.AttentionGrad, dtype: dtype.F32, batch: 1, heads: 2, d: 128, queries: 333, keys: 777, causal: true},

@@ -44,6 +44,7 @@ func attentionCases(op ir.Op) []Case {
 		{2, 4, 2, 40, 60, 16, 16, ir.Causal, "", 0, 0.8}, // capped scores
 		{1, 2, 1, 9, 9, 8, 8, 0, "float", 4, 1.5},
 		{1, 4, 4, 2, 40, 32, 32, ir.Causal, "bool", 30, 2},
+		{2, 2, 1, 840, 840, 8, 16, ir.Causal, "", 40, 3}, // so many queries that a library's gradient is cut into chunks
 	} {
 		list = append(list, Case{Name: fmt.Sprintf("%+v", g), Build: func(b *B, dt dtype.Type) []*ir.Node {
 			q, k, v := b.Normal(dt, g.B, g.Hq, g.Tq, g.D), b.Normal(dt, g.B, g.Hk, g.Tk, g.D), b.Normal(dt, g.B, g.Hk, g.Tk, g.Dv)

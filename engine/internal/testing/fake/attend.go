@@ -70,12 +70,16 @@ func (t *attend) scores(b, h, i int) []float64 {
 			continue
 		}
 		s[j] = float64(t.Scale) * t.dot(kernel.AttentionQ, h, i, kernel.AttentionK, h*t.KeyHeads/t.Heads, j, b, t.Width)
+		if most := float64(t.Cap); most > 0 {
+			s[j] = most * math.Tanh(s[j]/most)
+		}
 	}
 	return s
 }
 
 func (t *attend) lse(b, h, i int) []byte {
-	return t.memory[kernel.AttentionLSE][4*((b*t.Heads+h)*t.Queries+i):]
+	at := t.At[kernel.AttentionLSE]
+	return t.memory[kernel.AttentionLSE][4*(b*at[0]+h*at[1]+i*at[2]):]
 }
 
 func (t *attend) forward(b, h, i int) {
@@ -117,6 +121,9 @@ func (t *attend) backward(b int) {
 			for j, s := range t.scores(b, h, i) {
 				p := math.Exp(s - lse)
 				slope := float64(t.Scale) * p * (t.dot(kernel.AttentionDO, h, i, kernel.AttentionV, kh, j, b, t.Depth) - dot)
+				if bent := s / float64(t.Cap); t.Cap > 0 && p > 0 {
+					slope *= 1 - bent*bent
+				}
 				for n := range t.Depth {
 					dv[kh*t.Keys+j][n] += p * t.load(kernel.AttentionDO, b, h, i, n)
 				}

@@ -21,6 +21,7 @@ type attending struct {
 	operands                       [kernel.AttentionOperands]tensor
 	scale, one, hidden, keys, rows tensor // numbers; those of no descriptor are not in the graph
 	near, beyond                   tensor // how far a window reaches, and what scores beyond it are
+	most, bend                     tensor // what caps scores, and the scores divided by it
 	dot                            tensor
 }
 
@@ -78,8 +79,7 @@ func (t *attending) forward() {
 	k := t.memory(t.lies(kernel.AttentionK, true))
 	v := t.memory(t.lies(kernel.AttentionV, false))
 	t.scale = t.number(dataF32)
-	x := t.matMul(q, k, scores)
-	x = t.masked(t.pointwise(pwMul, dataF32, scores, x, t.scale))
+	x := t.masked(t.capped(t.pointwise(pwMul, dataF32, scores, t.matMul(q, k, scores), t.scale)))
 	top := t.reduce(reduceMax, sums, x)
 	e := t.pointwise(pwExp, dataF32, scores, t.pointwise(pwSub, dataF32, scores, x, top))
 	sum := t.reduce(reduceAdd, sums, e)
@@ -93,6 +93,17 @@ func (t *attending) forward() {
 	weights := t.pointwise(pwDiv, dataF32, p, e, sum)
 	o := t.matMulTo(weights, v, t.memory(t.lies(kernel.AttentionO, false)))
 	t.operands[kernel.AttentionQ], t.operands[kernel.AttentionK], t.operands[kernel.AttentionV], t.operands[kernel.AttentionO] = q, k, v, o
+}
+
+// capped bends scores so that they stay below a cap.
+func (t *attending) capped(x tensor) tensor {
+	if t.attention.Cap == 0 {
+		return x
+	}
+	scores := t.scores()
+	t.most = t.number(dataF32)
+	t.bend = t.pointwise(pwDiv, dataF32, scores, x, t.most)
+	return t.pointwise(pwMul, dataF32, scores, t.pointwise(pwTanh, dataF32, scores, t.bend), t.most)
 }
 
 // masked hides the keys that a query does not see.
@@ -132,13 +143,15 @@ func (t *attending) backward() {
 	v := t.memory(t.lies(kernel.AttentionV, true))
 	o := t.memory(t.lies(kernel.AttentionO, false))
 	do := t.memory(t.lies(kernel.AttentionDO, false))
-	lse := t.memory(sums)
+	low := t.lies(kernel.AttentionLSE, false)
+	low.dtype = dataF32
+	lse := t.memory(low)
 	t.scale, t.one = t.number(dataF32), t.number(dataF32)
 
 	x := t.pointwise(pwMul, dataF32, t.dense(a.Heads, a.Queries, a.Depth, dataF32), do, o)
 	t.dot = t.pointwiseTo(pwMul, dataF32, t.memory(sums), t.reduce(reduceAdd, sums, x), t.one)
 
-	x = t.pointwise(pwMul, dataF32, scores, t.matMul(q, k, scores), t.scale)
+	x = t.capped(t.pointwise(pwMul, dataF32, scores, t.matMul(q, k, scores), t.scale))
 	x = t.masked(t.pointwise(pwSub, dataF32, scores, x, lse))
 	p := t.pointwise(pwExp, dataF32, scores, x)
 	dv := t.byKeys(p, do, kernel.AttentionDV)
@@ -146,6 +159,9 @@ func (t *attending) backward() {
 	x = t.matMul(do, v, scores)
 	x = t.pointwise(pwSub, dataF32, scores, x, t.dot)
 	x = t.pointwise(pwMul, dataF32, scores, x, p)
+	if a.Cap > 0 {
+		x = t.gradient(pwTanhGradient, scores, x, t.bend)
+	}
 	slopes := t.pointwise(pwMul, dataF32, scores, x, t.scale)
 	dk := t.byKeys(slopes, q, kernel.AttentionDK)
 	dq := t.matMulTo(slopes, t.seen(t.lies(kernel.AttentionK, false), k), t.memory(t.lies(kernel.AttentionDQ, false)))
@@ -201,6 +217,7 @@ func (t *attending) Encode(to gpu.Stream, o *gpu.Operands) error {
 		bits  uint32
 	}{
 		{t.scale, math.Float32bits(t.attention.Scale)}, {t.one, math.Float32bits(1)}, {t.hidden, math.Float32bits(float32(math.Inf(-1)))}, {t.beyond, math.Float32bits(float32(math.Inf(-1)))},
+		{t.most, math.Float32bits(t.attention.Cap)},
 		{t.near, math.Float32bits(float32(t.attention.Window - t.attention.Keys + t.attention.Queries))}, {t.keys, uint32(t.attention.Keys)}, {t.rows, uint32(t.attention.Queries)},
 	} {
 		p.add(n.which, s.target().args.Words(uint64(n.bits)))

@@ -66,6 +66,7 @@ const (
 	attrOpConvData    = 706
 	attrOpConvWeight  = 712
 	attrOpPw          = 750 // then x, b and y
+	attrOpPwDX        = 756 // then dy
 	attrOpPwT         = 758
 	attrGraphHandle   = 800
 	attrGraphOps      = 801
@@ -85,6 +86,7 @@ const (
 	dataF32, dataF16, dataI32, dataBF16, dataBool = 0, 2, 4, 9, 11
 
 	pwAdd, pwMul, pwDiv, pwSub, pwExp, pwLog     = 0, 1, 6, 9, 13, 15
+	pwTanh, pwTanhGradient                       = 101, 201
 	pwGreater, pwGreaterEqual, pwIndex, pwSelect = 302, 303, 501, 601
 
 	reduceAdd, reduceMax = 0, 3
@@ -154,6 +156,14 @@ func (o *operations) pointwiseTo(mode, precision int, y, x tensor, more ...tenso
 	what[0] = refers(attrOpPw, o.describe(kindPointwise, how...))
 	o.does(kindOpPointwise, what...)
 	return y
+}
+
+// gradient computes the gradient of x from that of y, its function.
+func (o *operations) gradient(mode int, f form, dy, x tensor) tensor {
+	dx := o.tensor(f, true, false)
+	desc := o.describe(kindPointwise, enum(attrPwMode, typePointwise, mode), enum(attrPwPrecision, typeData, dataF32))
+	o.does(kindOpPointwise, refers(attrOpPw, desc), refers(attrOpPw+1, x.desc), refers(attrOpPwDX, dx.desc), refers(attrOpPwDX+1, dy.desc))
+	return dx
 }
 
 // index is the place of each element along an axis.

@@ -61,13 +61,15 @@ func sampleAttentions() map[string]gpu.Attention {
 		}
 	}
 	return map[string]gpu.Attention{
-		"plain":                          attentionOf(2, 5, 7, same),
-		"with a logsumexp":               attentionOf(2, 5, 7, func(a *gpu.Attention) { a.Stats = true }),
-		"causal":                         attentionOf(4, 6, 6, causal),
-		"causal, bf16":                   attentionOf(1, 6, 6, func(a *gpu.Attention) { causal(a); a.DType = dtype.BF16 }),
-		"a window":                       attentionOf(2, 7, 7, func(a *gpu.Attention) { causal(a); a.Window = 3; a.Stats = true }),
-		"a window at the end, gradient":  attentionOf(2, 4, 7, func(a *gpu.Attention) { gradient(a); causal(a); a.Window = 2 }),
-		"queries at the end of the keys": attentionOf(2, 3, 7, causal),
+		"plain":                           attentionOf(2, 5, 7, same),
+		"with a logsumexp":                attentionOf(2, 5, 7, func(a *gpu.Attention) { a.Stats = true }),
+		"causal":                          attentionOf(4, 6, 6, causal),
+		"causal, bf16":                    attentionOf(1, 6, 6, func(a *gpu.Attention) { causal(a); a.DType = dtype.BF16 }),
+		"a window":                        attentionOf(2, 7, 7, func(a *gpu.Attention) { causal(a); a.Window = 3; a.Stats = true }),
+		"capped":                          attentionOf(2, 7, 7, func(a *gpu.Attention) { causal(a); a.Cap = 0.7 }),
+		"capped, with a window, gradient": attentionOf(2, 4, 7, func(a *gpu.Attention) { gradient(a); causal(a); a.Window, a.Cap = 2, 0.7 }),
+		"a window at the end, gradient":   attentionOf(2, 4, 7, func(a *gpu.Attention) { gradient(a); causal(a); a.Window = 2 }),
+		"queries at the end of the keys":  attentionOf(2, 3, 7, causal),
 		"heads beside each other": attentionOf(2, 5, 7, func(a *gpu.Attention) {
 			beside(a, kernel.AttentionQ, kernel.AttentionO)
 		}),

@@ -136,7 +136,7 @@ int cudnnBackendFinalize(desc *d) {
 	}
 	case MATMUL: WANT(number(d, 1500, 1, -1) == F32) break;
 	case REDUCTION: WANT(get(d, 1600, 18) && number(d, 1601, 1, -1) == F32) break;
-	case OP_POINTWISE: WANT(to(d, 750, POINTWISE) && to(d, 751, TENSOR) && to(d, 753, TENSOR)) break;
+	case OP_POINTWISE: WANT(to(d, 750, POINTWISE) && to(d, 751, TENSOR) && (to(d, 753, TENSOR) || (to(d, 756, TENSOR) && to(d, 757, TENSOR)))) break;
 	case OP_MATMUL: WANT(to(d, 1520, TENSOR) && to(d, 1521, TENSOR) && to(d, 1522, TENSOR) && to(d, 1523, MATMUL)) break;
 	case OP_REDUCTION: WANT(to(d, 1610, TENSOR) && to(d, 1611, TENSOR) && to(d, 1612, REDUCTION)) break;
 	case OP_RESHAPE: WANT(to(d, 2200, TENSOR) && to(d, 2201, TENSOR)) break;
@@ -280,6 +280,8 @@ static int pointwise(run *r, desc *op, int64_t *at, double *v) {
 	case 9: return *v = x - y, OK;
 	case 13: return *v = exp(x), OK;
 	case 15: return *v = log(x), OK;
+	case 101: return *v = tanh(x), OK;
+	case 201: return *v = load(r, to(op, 757, TENSOR), at) * (1 - tanh(x) * tanh(x)), OK;
 	case 302: return *v = x > y, OK;
 	case 303: return *v = x >= y, OK;
 	case 501: return *v = at[number(how, 9, 3, 0)], OK;
@@ -327,11 +329,13 @@ static int compute(void *data) {
 			}
 			break;
 		}
-		default:
-			EACH(to(op, 753, TENSOR), at) {
+		default: {
+			desc *y = to(op, 753, TENSOR) ? to(op, 753, TENSOR) : to(op, 756, TENSOR);
+			EACH(y, at) {
 				if (pointwise(r, op, at, &v)) return FAILED;
-				store(r, to(op, 753, TENSOR), at, v);
+				store(r, y, at, v);
 			}
+		}
 		}
 	}
 	for (int i = 0; i < 64; i++) free(r->own[i]);
@@ -362,8 +366,8 @@ int cudnnBackendExecute(handle *h, desc *plan, desc *pack) {
 		r->memory[ids->data[i]] = pointers->data[i];
 		if (pointers->data[i] && !stub_memory(pointers->data[i], 4)) r->number[ids->data[i]] = *(uint32_t *)pointers->data[i];
 	}
-	static const int names[] = {703, 704, 705, 709, 710, 711, 715, 716, 717, 751, 752, 753, 758, 1520, 1521, 1522, 1610, 1611, 2200, 2201};
+	static const int names[] = {703, 704, 705, 709, 710, 711, 715, 716, 717, 751, 752, 753, 756, 757, 758, 1520, 1521, 1522, 1610, 1611, 2200, 2201};
 	for (int64_t i = 0; i < ops->count; i++)
-		for (int n = 0; n < 20; n++) WANT(given(r, to((desc *)ops->data[i], names[n], TENSOR)))
+		for (int n = 0; n < 22; n++) WANT(given(r, to((desc *)ops->data[i], names[n], TENSOR)))
 	return stub_enqueue(h->stream, compute, r) ? FAILED : OK;
 }
