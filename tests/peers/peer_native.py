@@ -106,8 +106,8 @@ class Native:
             raise Absent(f"no cuDNN: {e}") from e
 
     def attention(self, w):
-        if w.get("window") or w.get("cap"):
-            raise Absent("no windows and no caps")
+        if w.get("window") or w.get("cap") or w.get("documents"):
+            raise Absent("no windows, caps and documents")
         if w["dtype"] not in cudnn.DTYPES:
             raise Absent("no attention of " + w["dtype"])
         return Attention(self, w)

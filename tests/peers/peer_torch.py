@@ -241,7 +241,7 @@ class Torch:
         shapes = (batch, w["heads"], w["t"], d), (batch, w["kv"], w["t"], d), (batch, w["kv"], w["t"], d), (batch, w["heads"], w["t"], d)
         q, k, v, dy = self.stored(w, *(self.values(i + 1, *shape) for i, shape in enumerate(shapes)))
 
-        if w.get("window") or w.get("cap"):
+        if w.get("window") or w.get("cap") or w.get("documents"):
             return self.flex_attention(w, q, k, v, dy)
 
         def f(q, k, v):
@@ -252,15 +252,15 @@ class Torch:
         return self.fastest_attention(made, w.get("grad", False)) if self.gpu and not self.compiled else made()
 
     def flex_attention(self, w, q, k, v, dy):
-        """A window, or capped scores: compiled, as flex_attention is meant to be, and with a window also as a mask of
-        scaled_dot_product_attention."""
+        """A window, capped scores, or documents of equal length in a row: compiled, as flex_attention is meant to be, and
+        without a cap also as a mask of scaled_dot_product_attention."""
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
         if self.compiled or not self.gpu:
             raise Absent("flex_attention is compiled on the eager side, for a GPU alone")
-        t, window, cap = w["t"], w["window"], w["cap"]
+        t, window, cap, each = w["t"], w["window"] or w["t"], w["cap"], w["t"] // (w["documents"] or 1)
 
         def seen(b, h, i, j):
-            return (j <= i) & (i - j < window) if window else j <= i
+            return (j <= i) & (i - j < window) & (i // each == j // each)
 
         def capped(score, b, h, i, j):
             return cap * torch.tanh(score / cap)

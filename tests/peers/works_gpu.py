@@ -34,15 +34,17 @@ def experts(tokens, count, k, n, hidden, dtype, grad=False):
                 m=tokens, count=count, k=k, n=n, hidden=hidden, dtype=dtype, grad=grad)
 
 
-def attention(batch, heads, kv, t, d, dtype, grad=False, window=0, cap=0):
+def attention(batch, heads, kv, t, d, dtype, grad=False, window=0, cap=0, documents=0):
     seen = t * (t + 1) // 2
     if window:
         seen = t * window - window * (window - 1) // 2
-    name = f"attention/{dtype} {batch}x{heads}x{t}x{d}" + (f" window {window}" if window else "") + (f" cap {cap}" if cap else "") + (" fwd+bwd" if grad else "")
+    if documents:
+        seen //= documents
+    name = f"attention/{dtype} {batch}x{heads}x{t}x{d}" + (f" window {window}" if window else "") + (f" cap {cap}" if cap else "") + (f" documents {documents}" if documents else "") + (" fwd+bwd" if grad else "")
     flops = batch * heads * seen * d * (4 + (10 if grad else 0))  # backward: scores again, and four products
     return work(name, "attention", flops, SIZE[dtype] * batch * t * d * (2 * heads + 2 * kv) * (2 if grad else 1), "copy", dtype, CLOSE[dtype],
-                batch=batch, heads=heads, kv=kv, t=t, d=d, dtype=dtype, grad=grad, window=window, cap=cap,
-                library=dtype != "f32" and not window and not cap)
+                batch=batch, heads=heads, kv=kv, t=t, d=d, dtype=dtype, grad=grad, window=window, cap=cap, documents=documents,
+                library=dtype != "f32" and not window and not cap and not documents)
 
 
 def convolution(images, channels, side, results, kernel, stride, dtype, grad=False):
@@ -84,8 +86,8 @@ def works(quick=False):
         + [lora(size, 16, count, dtype) for dtype in ("f32", "bf16") for size in s["lora"] for count in LORA]
         + [attention(s["batch"], s["heads"], s["heads"] // 4, s["tokens"], d, dtype, grad)
            for dtype in ("f32", "bf16") for d in (64, 128) for grad in (False, True)]
-        + [attention(1, s["heads"], s["heads"] // 4, t, 128, "bf16", grad, window, cap)
-           for t, window, cap in (((128, 40, 0), (64, 0, 50)) if quick else ((32768, 4096, 0), (4096, 0, 50))) for grad in (False, True)]
+        + [attention(1, s["heads"], s["heads"] // 4, t, 128, "bf16", grad, *how)
+           for t, *how in (((128, 40, 0, 0), (64, 0, 50, 0), (64, 0, 0, 4)) if quick else ((32768, 4096, 0, 0), (4096, 0, 50, 0), (4096, 0, 0, 4))) for grad in (False, True)]
         + [experts(*((count, 4, 2, 64, 64) if quick else (count, 32, 4, 2048, 1024)), "bf16", grad) for count in (16, 40 if quick else 4096) for grad in (False, True)]
         + [convolution(*((2, 16, 9, 16, *layer[4:]) if quick else layer), dtype, grad) for dtype in ("f32", "bf16") for layer in CONVOLUTIONS for grad in (False, True)]
         + [work("small/add 4x4", "small", 0, 0, n=4)]

@@ -8,8 +8,8 @@ import (
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
-// An Attention is attention without a mask, or its gradient, as a library of a device computes it. Equal
-// Attentions are the same work. The logsumexp lies without gaps.
+// An Attention is attention, or its gradient, as a library of a device computes it. Equal Attentions are the
+// same work. The logsumexp lies without gaps.
 type Attention struct {
 	Gradient                    bool
 	DType                       dtype.Type // F16 or BF16, of all but the logsumexp, which is F32
@@ -18,10 +18,11 @@ type Attention struct {
 	Causal                      bool // query i sees keys up to i + (Keys − Queries)
 	Window                      int  // only so many of them, the last ones; 0: all
 	Stats                       bool // the logsumexp is a result; a gradient reads it
+	Biased                      bool // a bias is added to the scores
 	Scale                       float32
 	Cap                         float32 // scores are Cap·tanh(score/Cap); 0: as they are
 	// At are elements from one batch, head and row of each operand to the next; those of a row lie side by
-	// side.
+	// side. Batches or heads that share a bias are 0 apart.
 	At [AttentionOperands][3]int
 }
 
@@ -36,11 +37,15 @@ const (
 	AttentionDQ
 	AttentionDK
 	AttentionDV
+	AttentionBias
 	AttentionOperands // their number
 )
 
 // Has says whether there is such an operand.
 func (a *Attention) Has(operand int) bool {
+	if operand == AttentionBias {
+		return a.Biased
+	}
 	return a.Gradient || operand <= AttentionO || operand == AttentionLSE && a.Stats
 }
 
@@ -70,6 +75,10 @@ func (a *Attention) Shape(operand int) (heads, rows, width int) {
 		heads, rows = a.KeyHeads, a.Keys
 	case AttentionLSE:
 		width = 1
+	case AttentionBias:
+		if width = a.Keys; a.At[operand][1] == 0 {
+			heads = 1
+		}
 	}
 	switch operand {
 	case AttentionV, AttentionO, AttentionDO, AttentionDV:
@@ -84,6 +93,9 @@ func (a Attention) String() string {
 	s := "attention"
 	if a.Causal {
 		s = "causal " + s
+	}
+	if a.Biased {
+		s = "biased " + s
 	}
 	if a.Gradient {
 		s = "the gradient of " + s
@@ -165,6 +177,15 @@ func attend(g *backend.Group, k *Kernel) bool {
 	if l.Always {
 		saving = 0
 	}
+	var list []Dispatch
+	scratch := 0 // what texts use
+	if mask := maskOf(g); len(mask) > 0 {
+		text, bytes, ok := call.bias(g, mask, k.limits)
+		if !ok {
+			return false
+		}
+		scratch, list = bytes, []Dispatch{text}
+	}
 	cut := call.split
 	chunks, chunked := call.chunk(saving)
 	if chunked {
@@ -174,7 +195,6 @@ func attend(g *backend.Group, k *Kernel) bool {
 	if !ok {
 		return false
 	}
-	var list []Dispatch
 	for _, c := range calls {
 		if c.WorkspaceBytes, ok = l.Offer(c.Attention); !ok {
 			return false
@@ -182,9 +202,9 @@ func attend(g *backend.Group, k *Kernel) bool {
 		list = append(list, Dispatch{Library: &Call{Placement: c.Placement, Work: c.Attention}})
 	}
 	if chunked {
-		k.Scratch, list = chunks.size, append(list, chunks.add(g, k.limits))
+		scratch, list = chunks.size, append(list, chunks.add(g, k.limits))
 	}
-	k.Dispatches = list
+	k.Dispatches, k.Scratch = list, scratch
 	k.shareWorkspace()
 	return true
 }
@@ -197,10 +217,10 @@ func describeAttention(g *backend.Group) (c attentionCall, ok bool) {
 	c.Attention = Attention{Gradient: gradient, DType: g.Type(in.Args[0]).DType, Batches: q[0], Heads: q[1], KeyHeads: k[1],
 		Queries: q[2], Keys: k[2], Width: q[3], Depth: v[3], Causal: in.Attr.Flags&ir.Causal != 0, Stats: gradient, Scale: float32(in.Attr.Float)}
 	a := &c.Attention
-	operands, masked := in.Args[:3], len(in.Args) > 3
+	operands := in.Args[:3]
 	results := []int{AttentionO, AttentionLSE}
 	if gradient {
-		operands, masked = in.Args[:6], len(in.Args) > 6
+		operands = in.Args[:6]
 		results = []int{AttentionDQ, AttentionDK, AttentionDV}
 	}
 	sight := ir.SightOf(&in.Attr)
@@ -212,7 +232,7 @@ func describeAttention(g *backend.Group) (c attentionCall, ok bool) {
 		sight.Window = 0
 	}
 	empty := min(a.Batches, a.Heads, a.Queries, a.Keys, a.Width, a.Depth) < 1
-	if masked || sight != (ir.Sight{}) || empty || a.DType != dtype.F16 && a.DType != dtype.BF16 || a.Causal && a.Queries > a.Keys {
+	if sight != (ir.Sight{}) || empty || a.DType != dtype.F16 && a.DType != dtype.BF16 || a.Causal && a.Queries > a.Keys {
 		return c, false
 	}
 	for i, v := range operands {

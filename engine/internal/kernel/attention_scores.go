@@ -104,13 +104,7 @@ func (a *attentionText) score(keyRows, whole bool) {
 	}
 	a.line("const %s %s = from + 16 * n + column_of(places, lane, e);", a.index, other)
 	a.line("const %s %s = at_of[u];", a.index, mine)
-	seen := other + " < a." + length
-	if ahead := a.ahead(); ahead != "" {
-		seen += " && j < i + a.tk - a.tq + " + ahead
-	}
-	if a.Window > 0 {
-		seen += " && i + a.tk - a.tq < j + a.window"
-	}
+	seen := other + " < a." + length + a.near()
 	if a.page > 0 {
 		seen = a.pagedSeen()
 	}
@@ -123,6 +117,17 @@ func (a *attentionText) score(keyRows, whole bool) {
 	}
 	a.line("bool seen = %s;", seen)
 	a.judge("element(s[n], e)", h)
+}
+
+// near says of key j whether query i sees it, beside what a mask says.
+func (a *attentionText) near() (condition string) {
+	if ahead := a.ahead(); ahead != "" {
+		condition = " && j < i + a.tk - a.tq + " + ahead
+	}
+	if a.Window > 0 {
+		condition += " && i + a.tk - a.tq < j + a.window"
+	}
+	return condition
 }
 
 // judge makes v the score that a product gives: capped, and with what the mask says of query i of a head and
@@ -139,6 +144,11 @@ func (a *attentionText) judge(product, h string) {
 	if a.Cap != 0 {
 		a.line("v = a.cap * bent;")
 	}
+	a.hide(h)
+}
+
+// hide adds to v, or takes from seen, what the mask says.
+func (a *attentionText) hide(h string) {
 	at := fmt.Sprintf("a.mask[%s + j * a.mask_d]", row("mask", "b", h, "i"))
 	switch a.mask {
 	case dtype.Invalid:

@@ -43,9 +43,11 @@ type work struct {
 	D      int    `json:"d"`    // the width of a head; 0 means 64
 	Window int    `json:"window"`
 	Cap    int    `json:"cap"`
-	Family string `json:"family"`
-	Op     string `json:"op"`
-	Axis   int    `json:"axis"`
+	// Documents of equal length are one row.
+	Documents int    `json:"documents"`
+	Family    string `json:"family"`
+	Op        string `json:"op"`
+	Axis      int    `json:"axis"`
 	// Of a convolution: [N C H W], results, and how the kernel moves. Of what orders elements: their shape.
 	Image   []int `json:"image"`
 	Out     int   `json:"out"`
@@ -249,8 +251,12 @@ func (w *work) order() func() []tensor.Tensor {
 func (w *work) attention() func() []tensor.Tensor {
 	batch, d := max(w.Batch, 1), cmp.Or(w.D, 64)
 	q, k, v := w.stored(values(1, batch, w.Heads, w.T, d)), w.stored(values(2, batch, w.KV, w.T, d)), w.stored(values(3, batch, w.KV, w.T, d))
+	o := tensor.AttentionOptions{Causal: true, Window: w.Window, Cap: float64(w.Cap)}
+	if w.Documents > 0 {
+		o.Documents = tensor.Range(w.T).FloorDiv(w.T/w.Documents).Expand(batch, w.T).Eval()
+	}
 	return w.maybeGrad(w.stored(values(4, batch, w.Heads, w.T, d)), []tensor.Tensor{q, k, v}, func() tensor.Tensor {
-		return tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: true, Window: w.Window, Cap: float64(w.Cap)})
+		return tensor.Attention(q, k, v, o)
 	})
 }
 

@@ -73,6 +73,9 @@ func (t *attend) scores(b, h, i int) []float64 {
 		if most := float64(t.Cap); most > 0 {
 			s[j] = most * math.Tanh(s[j]/most)
 		}
+		if t.Biased {
+			s[j] += t.load(kernel.AttentionBias, b, h, i, j)
+		}
 	}
 	return s
 }
@@ -91,6 +94,9 @@ func (t *attend) forward(b, h, i int) {
 		total += math.Exp(v - top)
 	}
 	o := make([]float64, t.Depth)
+	if math.IsInf(top, -1) { // the query sees no key
+		s, total = nil, 1
+	}
 	for j, v := range s {
 		for n := range o {
 			o[n] += math.Exp(v-top) / total * t.load(kernel.AttentionV, b, h*t.KeyHeads/t.Heads, j, n)
@@ -119,9 +125,12 @@ func (t *attend) backward(b int) {
 			dot := t.dot(kernel.AttentionDO, h, i, kernel.AttentionO, h, i, b, t.Depth)
 			lse := float64(math.Float32frombits(binary.LittleEndian.Uint32(t.lse(b, h, i))))
 			for j, s := range t.scores(b, h, i) {
+				if math.IsInf(s, -1) {
+					continue
+				}
 				p := math.Exp(s - lse)
 				slope := float64(t.Scale) * p * (t.dot(kernel.AttentionDO, h, i, kernel.AttentionV, kh, j, b, t.Depth) - dot)
-				if bent := s / float64(t.Cap); t.Cap > 0 && p > 0 {
+				if bent := s / float64(t.Cap); t.Cap > 0 {
 					slope *= 1 - bent*bent
 				}
 				for n := range t.Depth {

@@ -54,6 +54,17 @@ func (t *attending) lies(operand int, turned bool) form {
 	heads, rows, width := t.attention.Shape(operand)
 	at := t.attention.At[operand]
 	f := form{[4]int{t.attention.Batches, heads, rows, width}, [4]int{at[0], at[1], at[2], 1}, cudnnTypes[t.attention.DType]}
+	switch operand {
+	case kernel.AttentionLSE:
+		f.dtype = dataF32
+	case kernel.AttentionBias:
+		if at[0] == 0 {
+			f.dims[0], f.strides[0] = 1, rows*at[2]
+		}
+		if at[1] == 0 {
+			f.strides[1] = rows * at[2]
+		}
+	}
 	if turned {
 		f.dims[2], f.dims[3] = f.dims[3], f.dims[2]
 		f.strides[2], f.strides[3] = f.strides[3], f.strides[2]
@@ -79,7 +90,7 @@ func (t *attending) forward() {
 	k := t.memory(t.lies(kernel.AttentionK, true))
 	v := t.memory(t.lies(kernel.AttentionV, false))
 	t.scale = t.number(dataF32)
-	x := t.masked(t.capped(t.pointwise(pwMul, dataF32, scores, t.matMul(q, k, scores), t.scale)))
+	x := t.masked(t.scored(t.matMul(q, k, scores)))
 	top := t.reduce(reduceMax, sums, x)
 	e := t.pointwise(pwExp, dataF32, scores, t.pointwise(pwSub, dataF32, scores, x, top))
 	sum := t.reduce(reduceAdd, sums, e)
@@ -95,15 +106,21 @@ func (t *attending) forward() {
 	t.operands[kernel.AttentionQ], t.operands[kernel.AttentionK], t.operands[kernel.AttentionV], t.operands[kernel.AttentionO] = q, k, v, o
 }
 
-// capped bends scores so that they stay below a cap.
-func (t *attending) capped(x tensor) tensor {
-	if t.attention.Cap == 0 {
-		return x
+// scored makes scores of a product: scaled, bent so that they stay below a cap, and with the bias.
+func (t *attending) scored(x tensor) tensor {
+	a, scores := &t.attention, t.scores()
+	x = t.pointwise(pwMul, dataF32, scores, x, t.scale)
+	if a.Cap > 0 {
+		t.most = t.number(dataF32)
+		t.bend = t.pointwise(pwDiv, dataF32, scores, x, t.most)
+		x = t.pointwise(pwMul, dataF32, scores, t.pointwise(pwTanh, dataF32, scores, t.bend), t.most)
 	}
-	scores := t.scores()
-	t.most = t.number(dataF32)
-	t.bend = t.pointwise(pwDiv, dataF32, scores, x, t.most)
-	return t.pointwise(pwMul, dataF32, scores, t.pointwise(pwTanh, dataF32, scores, t.bend), t.most)
+	if a.Biased {
+		bias := t.memory(t.lies(kernel.AttentionBias, false))
+		t.operands[kernel.AttentionBias] = bias
+		x = t.pointwise(pwAdd, dataF32, scores, x, bias)
+	}
+	return x
 }
 
 // masked hides the keys that a query does not see.
@@ -143,15 +160,13 @@ func (t *attending) backward() {
 	v := t.memory(t.lies(kernel.AttentionV, true))
 	o := t.memory(t.lies(kernel.AttentionO, false))
 	do := t.memory(t.lies(kernel.AttentionDO, false))
-	low := t.lies(kernel.AttentionLSE, false)
-	low.dtype = dataF32
-	lse := t.memory(low)
+	lse := t.memory(t.lies(kernel.AttentionLSE, false))
 	t.scale, t.one = t.number(dataF32), t.number(dataF32)
 
 	x := t.pointwise(pwMul, dataF32, t.dense(a.Heads, a.Queries, a.Depth, dataF32), do, o)
 	t.dot = t.pointwiseTo(pwMul, dataF32, t.memory(sums), t.reduce(reduceAdd, sums, x), t.one)
 
-	x = t.capped(t.pointwise(pwMul, dataF32, scores, t.matMul(q, k, scores), t.scale))
+	x = t.scored(t.matMul(q, k, scores))
 	x = t.masked(t.pointwise(pwSub, dataF32, scores, x, lse))
 	p := t.pointwise(pwExp, dataF32, scores, x)
 	dv := t.byKeys(p, do, kernel.AttentionDV)
@@ -165,8 +180,8 @@ func (t *attending) backward() {
 	slopes := t.pointwise(pwMul, dataF32, scores, x, t.scale)
 	dk := t.byKeys(slopes, q, kernel.AttentionDK)
 	dq := t.matMulTo(slopes, t.seen(t.lies(kernel.AttentionK, false), k), t.memory(t.lies(kernel.AttentionDQ, false)))
-	t.operands = [kernel.AttentionOperands]tensor{kernel.AttentionQ: q, kernel.AttentionK: k, kernel.AttentionV: v, kernel.AttentionO: o,
-		kernel.AttentionLSE: lse, kernel.AttentionDO: do, kernel.AttentionDQ: dq, kernel.AttentionDK: dk, kernel.AttentionDV: dv}
+	copy(t.operands[:], []tensor{kernel.AttentionQ: q, kernel.AttentionK: k, kernel.AttentionV: v, kernel.AttentionO: o,
+		kernel.AttentionLSE: lse, kernel.AttentionDO: do, kernel.AttentionDQ: dq, kernel.AttentionDK: dk, kernel.AttentionDV: dv})
 }
 
 // byKeys is a result: the product of turned scores and an operand, added up over the heads that share keys.

@@ -53,6 +53,10 @@ func attentionOf(heads, queries, keys int, change func(a *gpu.Attention)) gpu.At
 func sampleAttentions() map[string]gpu.Attention {
 	same := func(*gpu.Attention) {}
 	causal := func(a *gpu.Attention) { a.Causal = true }
+	biased := func(a *gpu.Attention, heads int) { // one bias for all heads, or one for each
+		a.Biased = true
+		a.At[kernel.AttentionBias] = [3]int{heads * a.Queries * 16, heads / 2 * a.Queries * 16, 16}
+	}
 	gradient := func(a *gpu.Attention) { a.Gradient, a.Stats = true, true }
 	beside := func(a *gpu.Attention, operands ...int) {
 		for _, i := range operands {
@@ -66,6 +70,9 @@ func sampleAttentions() map[string]gpu.Attention {
 		"causal":                          attentionOf(4, 6, 6, causal),
 		"causal, bf16":                    attentionOf(1, 6, 6, func(a *gpu.Attention) { causal(a); a.DType = dtype.BF16 }),
 		"a window":                        attentionOf(2, 7, 7, func(a *gpu.Attention) { causal(a); a.Window = 3; a.Stats = true }),
+		"biased":                          attentionOf(2, 5, 7, func(a *gpu.Attention) { biased(a, 1); a.Stats = true }),
+		"biases of heads, causal":         attentionOf(2, 6, 6, func(a *gpu.Attention) { biased(a, 2); causal(a) }),
+		"a bias of batches, gradient":     attentionOf(4, 5, 5, func(a *gpu.Attention) { biased(a, 0); gradient(a); causal(a) }),
 		"capped":                          attentionOf(2, 7, 7, func(a *gpu.Attention) { causal(a); a.Cap = 0.7 }),
 		"capped, with a window, gradient": attentionOf(2, 4, 7, func(a *gpu.Attention) { gradient(a); causal(a); a.Window, a.Cap = 2, 0.7 }),
 		"a window at the end, gradient":   attentionOf(2, 4, 7, func(a *gpu.Attention) { gradient(a); causal(a); a.Window = 2 }),
