@@ -28,12 +28,13 @@ func maskOf(g *backend.Group) []backend.Ref {
 // of the workspace. A gradient gets a copy of the logsumexp, too, see biasText.
 func (c *attentionCall) bias(g *backend.Group, mask []backend.Ref, limits Limits) (text Dispatch, bytes int, ok bool) {
 	a := &c.Attention
-	if a.Window > 0 && a.Window*narrow < a.Keys {
+	apart, masks := ceilTo(a.Keys, operandAlignment/a.DType.Size()), inputLayout(g, mask[0]).Shape[:2]
+	rows := masks[0] * masks[1] * a.Queries
+	bytes = ceilTo(rows*apart*a.DType.Size(), 64)
+	if a.Window > 0 && a.Window*narrow < a.Keys || bytes > max(mostScores, limits.Library.Memory/scoresShare) {
 		return text, 0, false
 	}
 	a.Biased, a.Window, a.Causal = true, 0, a.Causal && a.Queries == a.Keys
-	apart, masks := ceilTo(a.Keys, operandAlignment/a.DType.Size()), inputLayout(g, mask[0]).Shape[:2]
-	rows := masks[0] * masks[1] * a.Queries
 	a.At[AttentionBias] = [3]int{masks[1] * a.Queries * apart, a.Queries * apart, apart}
 	for axis, n := range masks {
 		if n == 1 {
@@ -41,7 +42,6 @@ func (c *attentionCall) bias(g *backend.Group, mask []backend.Ref, limits Limits
 		}
 	}
 	c.Operands[AttentionBias] = Field{Kind: Scratch, Size: 8}
-	bytes = ceilTo(rows*apart*a.DType.Size(), 64)
 	low := c.Operands[AttentionBias]
 	low.At = bytes
 	if a.Gradient {
