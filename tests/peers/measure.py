@@ -1,5 +1,6 @@
 """How one work is measured: the sides prepare it, alternate in rounds, and are compared with mcs and with the ceiling."""
 import json
+import math
 import statistics
 import sys
 import time
@@ -11,6 +12,7 @@ BEST_ROUNDS = 25  # with -best: a busy machine needs more until one is undisturb
 BUDGET = 0.4  # seconds for the blocks of one side and work; at least 3 blocks are taken
 SLOW = 1.0  # a run longer than this is timed once if mcs is ten times faster
 PAUSE = 0.03  # before a block: the threads of OpenMP and OpenBLAS wait actively for so long after their last work
+WARM = 0.01  # of runs after the pause that do not count: on two processors, Go's monitor takes a fifth of one for so long after all threads slept
 PROFILE = 0.05  # seconds of runs for mcs's profile, at least one
 
 
@@ -104,6 +106,8 @@ def rounds(work, active, rows, ceilings, order, best):
                 continue
             left += 1
             time.sleep(PAUSE)
+            if one < 5 * WARM:
+                side.run(math.ceil(WARM / one), way)
             took = side.run(n, way)
             if took is None:
                 print(f"{work['name']}: {named(side, way)} failed", file=sys.stderr)

@@ -46,16 +46,39 @@ func (p *Product) each(b *block, f func()) {
 // A blockLoop is a block that moves over the product, and the loops that run for it.
 type blockLoop struct {
 	block
+	copies     []packedCopy // one for each worker, if each packs the shared operand for itself
 	pack, task func(worker, i int)
 	share      func()
 }
 
-func (p *Product) newBlockLoop(c *Call) *blockLoop {
+// A packedCopy is the block with a worker's own copy of the shared operand.
+type packedCopy struct {
+	block
+	packed bool
+}
+
+func (p *Product) newBlockLoop(c *Call, threads int) *blockLoop {
 	l, b := &p.layout, new(blockLoop)
+	if l.private {
+		b.copies = make([]packedCopy, threads)
+	}
 	b.pack = func(_, i int) { b.packShared(i) }
-	b.task = func(worker, i int) { b.do(worker, i, c.Scratch[l.allSize+worker*l.ownSize:][:l.ownSize]) }
+	b.task = func(worker, i int) {
+		shared, own := l.memory(c.Scratch, worker)
+		mine := &b.block
+		if l.private {
+			mine = b.copies[worker].of(&b.block, shared)
+		}
+		mine.do(worker, i, own)
+	}
 	b.share = func() {
-		if b.batch == 0 || !l.once {
+		switch {
+		case b.batch > 0 && l.once:
+		case l.private:
+			for i := range b.copies {
+				b.copies[i].packed = false
+			}
+		default:
 			b.workers.For(b.stage.panels, b.pack)
 		}
 		b.workers.For(b.tasks(), b.task)
@@ -63,14 +86,27 @@ func (p *Product) newBlockLoop(c *Call) *blockLoop {
 	return b
 }
 
+// of moves the copy to a block; shared is its memory.
+func (c *packedCopy) of(b *block, shared []float32) *block {
+	c.block, c.shared = *b, shared
+	if !c.packed {
+		c.packAll()
+		c.packed = true
+	}
+	return &c.block
+}
+
 // runBlocks divides each block among all workers.
 func (p *Product) runBlocks(workers *pool.Pool, c *Call) {
 	if c.kept.blocks == nil {
-		c.kept.blocks = p.newBlockLoop(c)
+		c.kept.blocks = p.newBlockLoop(c, workers.Threads())
 	}
 	b := c.kept.blocks
 	b.block = block{p: p, call: c, workers: workers, shared: c.Scratch[:p.layout.allSize]}
-	defer func() { b.block = block{} }()
+	defer func() {
+		b.block = block{}
+		clear(b.copies)
+	}()
 	for b.batch = range p.Batch {
 		p.each(&b.block, b.share)
 	}
@@ -78,23 +114,27 @@ func (p *Product) runBlocks(workers *pool.Pool, c *Call) {
 
 // runByBatch gives each matrix of the batch to one worker.
 func (p *Product) runByBatch(workers *pool.Pool, c *Call) {
-	shared, own := p.layout.allSize, p.layout.ownSize
 	packed := make([]bool, workers.Threads())
 	workers.For(p.Batch, func(worker, batch int) {
-		mem := c.Scratch[worker*(shared+own):][:shared+own]
-		b := &block{p: p, call: c, workers: workers, shared: mem[:shared], batch: batch}
+		shared, own := p.layout.memory(c.Scratch, worker)
+		b := &block{p: p, call: c, workers: workers, shared: shared, batch: batch}
 		p.each(b, func() {
-			for i := range b.stage.panels {
-				if !packed[worker] {
-					b.packShared(i)
-				}
+			if !packed[worker] {
+				b.packAll()
 			}
 			packed[worker] = p.layout.once
 			for i := range b.tasks() {
-				b.do(worker, i, mem[shared:])
+				b.do(worker, i, own)
 			}
 		})
 	})
+}
+
+// packAll packs the shared operand.
+func (b *block) packAll() {
+	for i := range b.stage.panels {
+		b.packShared(i)
+	}
 }
 
 // packShared packs piece i of the shared operand, one panel for each chunk of the stage.

@@ -8,25 +8,30 @@ import (
 	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
-// TestTasksOfMachines says how many lines a task has on machines with other caches.
+// TestTasksOfMachines says how many lines a task has on machines with other caches, and how many KiB eight
+// threads copy.
 func TestTasksOfMachines(t *testing.T) {
 	const kb, mb = 1 << 10, 1 << 20
 	for _, c := range []struct {
 		name   string
 		caches []machine.Cache
 		want   int
+		copied int
 	}{
-		{"unknown", nil, 256},
-		{"Haswell, two threads a core", []machine.Cache{{Size: 32 * kb, Sharing: 2}, {Size: 256 * kb, Sharing: 2}, {Size: 8 * mb, Sharing: 8}}, 64},
-		{"Zen 3", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: 512 * kb, Sharing: 1}, {Size: 32 * mb, Sharing: 8}}, 128},
-		{"Cascade Lake", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: mb, Sharing: 1}, {Size: 36 * mb, Sharing: 2}}, 256},
-		{"Zen 4, two threads a core", []machine.Cache{{Size: 32 * kb, Sharing: 2}, {Size: mb, Sharing: 2}, {Size: 32 * mb, Sharing: 16}}, 128},
-		{"Sapphire Rapids", []machine.Cache{{Size: 48 * kb, Sharing: 1}, {Size: 2 * mb, Sharing: 1}, {Size: 105 * mb, Sharing: 2}}, 256},
-		{"Apple M1", []machine.Cache{{Size: 128 * kb, Sharing: 1}, {Size: 12 * mb, Sharing: 4}}, 256},
-		{"Cortex-A72", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: mb, Sharing: 4}}, 64},
+		{"unknown", nil, 256, 256},
+		{"Haswell, two threads a core", []machine.Cache{{Size: 32 * kb, Sharing: 2}, {Size: 256 * kb, Sharing: 2}, {Size: 8 * mb, Sharing: 8}}, 64, 256},
+		{"Zen 3", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: 512 * kb, Sharing: 1}, {Size: 32 * mb, Sharing: 8}}, 128, 1024},
+		{"Cascade Lake", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: mb, Sharing: 1}, {Size: 36 * mb, Sharing: 2}}, 256, 4608},
+		{"Zen 4, two threads a core", []machine.Cache{{Size: 32 * kb, Sharing: 2}, {Size: mb, Sharing: 2}, {Size: 32 * mb, Sharing: 16}}, 128, 1024},
+		{"Sapphire Rapids", []machine.Cache{{Size: 48 * kb, Sharing: 1}, {Size: 2 * mb, Sharing: 1}, {Size: 105 * mb, Sharing: 2}}, 256, 13440},
+		{"Apple M1", []machine.Cache{{Size: 128 * kb, Sharing: 1}, {Size: 12 * mb, Sharing: 4}}, 256, 768},
+		{"Cortex-A72", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: mb, Sharing: 4}}, 64, 64},
 	} {
 		if got := linesFor(c.caches); got != c.want {
 			t.Errorf("%s: got %d lines, want %d", c.name, got, c.want)
+		}
+		if got := copiesFor(c.caches, 8) * 4 / kb; got != c.copied {
+			t.Errorf("%s: got copies of %d KiB, want %d", c.name, got, c.copied)
 		}
 	}
 }

@@ -5,18 +5,22 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/micro"
+	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
 // A layout divides a product into tasks.
 //
 // The operand with fewer lines is shared: all workers pack it together, at most sharedLen elements at a
-// time, and read it from a cache that they share. A task is a range of lines of the other operand. It packs
-// them itself, a chunk at a time, into memory that stays in the second-level cache of its core.
+// time, and read it from a cache that they share. If it is small each packs all of it, because to fetch what
+// another core has just written takes as long as packing, and much longer where cores have different caches.
+// A task is a range of lines of the other operand. It packs them itself, a chunk at a time, into memory that
+// stays in the second-level cache of its core.
 type layout struct {
 	few        bool     // the product is computed by few.go
 	blas       bool     // the product is computed by blas.go
 	transposed *Product // the product of the transposed operands, see few.go
 	byBatch    bool     // each matrix of the batch belongs to one worker
+	private    bool     // each worker packs the shared operand for itself
 	once       bool     // all matrices of the batch have one shared operand, which is packed for the first
 
 	pieces  int  // the largest number of tasks, unless the tasks would become too large
@@ -97,6 +101,7 @@ func (p *Product) arrange(threads int) layout {
 	for i := range l.stages {
 		l.place(&l.stages[i])
 	}
+	l.private = l.byBatch || threads > 1 && l.allSize <= copiesFor(machine.Caches(), threads)
 	l.once = len(l.stages) == 1 && l.shared >= min(p.M, p.N) && !slices.ContainsFunc(p.Terms, func(t Term) bool {
 		o := t.A
 		if l.byRows {
@@ -248,9 +253,19 @@ func (p *Product) ScratchLen() int {
 		return l.transposed.ScratchLen()
 	case l.few:
 		return p.fewScratch(l.threads)
-	case l.byBatch:
+	case l.private:
 		return l.threads * (l.allSize + l.ownSize)
 	default:
 		return l.allSize + l.threads*l.ownSize
 	}
+}
+
+// memory returns a worker's part of the scratch memory: for the shared operand, which may be that of all
+// workers, and its own.
+func (l *layout) memory(scratch []float32, worker int) (shared, own []float32) {
+	if l.private {
+		scratch = scratch[worker*(l.allSize+l.ownSize):]
+		return scratch[:l.allSize], scratch[l.allSize:][:l.ownSize]
+	}
+	return scratch[:l.allSize], scratch[l.allSize+worker*l.ownSize:][:l.ownSize]
 }

@@ -121,6 +121,7 @@ func check(t *testing.T, workers *pool.Pool, r *rand.Rand, m, n, batch int, ks [
 	got := slices.Repeat([]float32{-77}, batch*m*(n+1)+1)
 	c.C = unsafe.SliceData(got)
 	p := New(m, n, batch, terms, workers.Threads())
+	p.layout.private = p.layout.byBatch || p.layout.private && r.IntN(2) == 0 // also as with smaller caches
 	c.Scratch = random(p.ScratchLen())
 	done := make([]bool, batch*m*n)
 	lock := make(chan struct{}, 1)

@@ -69,10 +69,13 @@ func (m *Kernel) Unpacked(s Source, k int) bool {
 	return m.form == tiles && s.Elem == BF16 && s.Step == 1 && s.Line%line == 0 && k%line == 0
 }
 
-// Depth returns how many times as many steps as other kernels this kernel should do before it stores
-// results. Tiles are so fast that storing results would take as long as the sums.
+// Depth returns how many times as many steps as kernels of float32 this kernel should do before it stores
+// results: as many as take as long, and with tiles more, because for these storing takes as long as the sums.
 func (m *Kernel) Depth() int {
-	if m.form == tiles {
+	switch m.form {
+	case pairs:
+		return 2
+	case tiles:
 		return 4
 	}
 	return 1
