@@ -146,13 +146,8 @@ func storedOuts(g *backend.Group, outs []backend.Output) []tile.Out {
 	return r
 }
 
-// streamBytes is how many bytes a group must store, which no kernel reads soon, for its stores to go past the
-// caches. Measured with 2 MiB of second-level cache: from 4 MiB on such a store takes half the time; below
-// that the kernel that reads the result loses more than the store gains.
-const streamBytes = 4 << 20
-
 // streams says whether an output of g is stored past the caches.
-func streams(g *backend.Group, o *backend.Output) bool { return streamsFrom(streamBytes, g, o) }
+func streams(g *backend.Group, o *backend.Output) bool { return streamsFrom(streamBytes(), g, o) }
 
 // streamsFrom is streams for groups that store at least so many bytes.
 func streamsFrom(least int, g *backend.Group, o *backend.Output) bool {
