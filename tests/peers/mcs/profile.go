@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"runtime"
 
 	"github.com/mcs-notebook/mcs/engine/profile"
@@ -12,7 +13,7 @@ import (
 type record struct {
 	Seconds  float64  `json:"seconds"`
 	Launches float64  `json:"launches"`
-	Objects  float64  `json:"objects"` // that Go allocated
+	Objects  float64  `json:"objects"` // that Go allocated, in runs without a record, which has its own
 	Kernels  []kernel `json:"kernels"`
 }
 
@@ -24,13 +25,13 @@ type kernel struct {
 	Bytes    float64 `json:"bytes"`
 }
 
-// profiled runs the work n times with the time of each kernel.
+// profiled runs the work n times, and n times more with the time of each kernel.
 func profiled(run func() []tensor.Tensor, n int) answer {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	var err error
-	r := profile.RecordTimed(context.Background(), func(context.Context) { err = repeat(run, n) })
+	err := repeat(run, n)
 	runtime.ReadMemStats(&after)
+	r := profile.RecordTimed(context.Background(), func(context.Context) { err = errors.Join(err, repeat(run, n)) })
 	if err != nil {
 		return answer{Absent: "failed: " + err.Error()}
 	}
