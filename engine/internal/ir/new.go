@@ -109,11 +109,7 @@ func NotReal(n *Node) string {
 
 // NewConst returns a node of shape [] with that value.
 func NewConst(dev Device, dt dtype.Type, v Scalar) *Node {
-	return newConst(dev, dt, &Attr{Value: v})
-}
-
-func newConst(dev Device, dt dtype.Type, attr *Attr) *Node {
-	n := newNode(Const, attr)
+	n := newNode(Const, &Attr{Value: v})
 	n.DType, n.Shape, n.Dev, n.counted = dt, []int{}, dev, true
 	return n
 }
