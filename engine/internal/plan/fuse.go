@@ -301,18 +301,12 @@ func (c *clustering) readable(v int, k *cluster, shape []int) bool {
 				return false
 			}
 		default:
-			if _, ok := c.seen(a, shape).apply(c.layout(b)); !ok {
+			if _, ok := ch.then(c.values[b].shape, reshape(shape)).apply(c.layout(b)); !ok {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// seen is the chain from a's base to what an instruction of that shape sees of a.
-func (c *clustering) seen(a int, shape []int) chain {
-	b, ch := c.base(a)
-	return ch.then(c.values[b].shape, reshape(shape))
 }
 
 // fits says whether a and b together read at most as many values as one group may.

@@ -1,12 +1,10 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -162,14 +160,6 @@ func (g *graph) add(v value) int {
 	g.values = append(g.values, v)
 	g.same[key] = len(g.values) - 1
 	return len(g.values) - 1
-}
-
-// merges lists the equal work that is done once.
-func (g *graph) merges() (list []events.Merged) {
-	for _, op := range slices.Sorted(maps.Keys(g.merged)) {
-		list = append(list, events.Merged{Op: op, Times: g.merged[op]})
-	}
-	return list
 }
 
 // key is equal for values that are equal whatever the leaves hold.

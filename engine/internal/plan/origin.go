@@ -42,9 +42,7 @@ func (g *graph) computes(v int, n *ir.Node, place int32) {
 	}
 }
 
-// origins says where e's launch comes from, each origin once; nothing if none of the nodes knows.
-func (e *emitter) origins(w *ir.Graph) []ir.Origin { return originsOf(w, e.sources()) }
-
+// originsOf says where nodes come from, each origin once; nothing if none of the nodes knows.
 func originsOf(w *ir.Graph, nodes []int32) (list []ir.Origin) {
 	for _, n := range nodes {
 		if o := w.Nodes[n].Origin; o.Known() && !slices.Contains(list, o) {
