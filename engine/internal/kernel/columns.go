@@ -71,12 +71,6 @@ func (r *rowText) declareColumns() {
 	}
 }
 
-func (r *rowText) beginColumns() {
-	for _, n := range r.sums() {
-		r.line("float sum%d[%d] = {};", n, r.held*r.width())
-	}
-}
-
 // addUp is what an element adds to the sums: hat is the normalised element, an expression. Where all of a
 // row's elements are to be read again it does nothing.
 func (r *rowText) addUp(hat string) {

@@ -356,7 +356,7 @@ func (p *product) leftRows(n, depth int, codes, scaled bool) {
 	if !codes { // a compiler would otherwise load the next when it has used the last, to save registers
 		p.line("simdgroup_barrier(mem_flags::mem_none);")
 		p.line("if (start + %d > a.k%d) {", depth*p.few.parts(), n)
-		p.clearRight(n, depth)
+		p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = %s < a.k%d ? w[e] : %s(0);", 4*depth, p.deep(n, "e / 4"), n, typ)
 	}
 	p.line("UNROLL for (int e = 0; e < %d; e++) lefts[e] = %s < a.k%d ? lefts[e] : %s(0);", batch*depth, p.deep(n, fmt.Sprintf("e %% %d", depth)), n, typ)
 	if !codes {
@@ -366,11 +366,6 @@ func (p *product) leftRows(n, depth int, codes, scaled bool) {
 	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
 	p.line("const int r = first + i;")
 	p.line("thread const %s* l = lefts + %d * i;", typ, depth)
-}
-
-// clearRight lets w be 0 beyond the inner axis.
-func (p *product) clearRight(n, depth int) {
-	p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = %s < a.k%d ? w[e] : %s(0);", 4*depth, p.deep(n, "e / 4"), n, register(p.inst.DType))
 }
 
 // left loads the left operand of pair n for the rows from first on. As on the right, loads beyond the inner
