@@ -206,7 +206,7 @@ func (r *rounds) begin() {
 	r.align()
 	r.start, r.looked = r.Clock.Now(), 0
 	for _, s := range r.samplers() {
-		s.drop()
+		s.times, s.ends, s.count, s.did = nil, nil, 0, amount{}
 	}
 	r.again = nil
 	if len(r.subjects) > 1 && r.subjects[0].refused == "" {
