@@ -82,7 +82,9 @@ func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*pl
 			launch.Scalars = append(launch.Scalars, d.scalars[k].number(k))
 		}
 		p.program.Launches = append(p.program.Launches, launch)
-		p.work.Launches = append(p.work.Launches, e.counted(p.kernels[i]))
+		g, k := e.group, p.kernels[i]
+		p.work.Launches = append(p.work.Launches, events.Launch{Kernel: g.Name, More: max(0, k.Launches()-1),
+			Bytes: g.Bytes, Flops: max(0, g.Flops), Uncounted: g.Flops < 0, Detail: e.detail(k)})
 		p.from = append(p.from, e.sources())
 	}
 	for _, out := range d.outs {

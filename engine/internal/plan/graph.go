@@ -207,7 +207,10 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 	case n.Op.Family() == ir.FamilyView:
 		return g.view(args[0], stepOf(n.Op, n.Attr, n.Shape))
 	case n.Op == ir.UserKernel && n.Attr.Kernel.Composed():
-		return g.composed(args, args[len(args)-len(n.Outs):])
+		// It is a value of its own, because a value can be the first one of several tuples.
+		tuple := g.add(value{kind: empty, op: ir.UserKernel, attr: ir.Attr{Ints: slices.Clone(args)}})
+		g.parts[tuple] = slices.Clone(args[len(args)-len(n.Outs):])
+		return tuple
 	case n.Op == ir.Pick && g.parts[args[0]] != nil:
 		return g.parts[args[0]][n.Attr.Index]
 	case n.Op == ir.Pick:
@@ -246,14 +249,6 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 		}
 	}
 	return g.add(v)
-}
-
-// composed adds what stands for a tuple whose values are there. It is a value of its own, because a value can
-// be the first one of several tuples.
-func (g *graph) composed(args, parts []int) int {
-	v := g.add(value{kind: empty, op: ir.UserKernel, attr: ir.Attr{Ints: slices.Clone(args)}})
-	g.parts[v] = slices.Clone(parts)
-	return v
 }
 
 // transposedWeight permutes a quantised weight: as a matrix that is read the other way, which products can do

@@ -116,12 +116,6 @@ func sourceOf(k *compiled, g *backend.Group) func() string {
 	}
 }
 
-// counted is what e's launch counts as.
-func (e *emitter) counted(k *compiled) events.Launch {
-	g := e.group
-	return events.Launch{Kernel: g.Name, More: max(0, k.Launches()-1), Bytes: g.Bytes, Flops: max(0, g.Flops), Uncounted: g.Flops < 0, Detail: e.detail(k)}
-}
-
 // detail says what e's launch does.
 func (e *emitter) detail(kernel *compiled) *events.Detail {
 	d := &events.Detail{Kind: e.group.Kind.String(), Source: sourceOf(kernel, e.group)}
