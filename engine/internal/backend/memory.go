@@ -49,11 +49,6 @@ type memory struct {
 // loop that drops its results works on memory that the caches still hold.
 const rareness = 40
 
-func (m *memory) init(name string, b Backend, h Hints) {
-	m.name, m.backend, m.hints, m.lists = name, b, h, map[int][]ir.Buffer{}
-	m.gc = collectGarbage
-}
-
 // classSize rounds up to a size class: eight for each power of two, so that at most an eighth is wasted, and
 // where an eighth is much, more.
 func classSize(n int) int {
