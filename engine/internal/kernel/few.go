@@ -133,10 +133,6 @@ func (p *product) codes(pair int) bool { return p.words(2*pair + 1) }
 // 0, the columns.
 func (p *product) fours(n, axis int) bool { return p.side(n, axis, 4) }
 
-// eights says whether eight elements of operand n, of 16 bits each, can be loaded at once along the inner
-// axis.
-func (p *product) eights(n int) bool { return p.operandType(n).Size() == 2 && p.side(n, innerAxis, 8) }
-
 // side says whether so many elements of operand n lie side by side, from multiples of as many on.
 func (p *product) side(n, axis, count int) bool {
 	v := p.inst.Args[n]
@@ -396,7 +392,7 @@ func (p *product) chunk(n int) int {
 	switch {
 	case !p.few.down || p.inner[n] < shortInner || !p.fours(2*n, innerAxis) || !p.fours(2*n+1, innerAxis):
 		return 0
-	case p.eights(2*n+1) && p.inner[n] >= 8*p.few.parts():
+	case p.operandType(2*n+1).Size() == 2 && p.side(2*n+1, innerAxis, 8) && p.inner[n] >= 8*p.few.parts():
 		return 8
 	}
 	return 4
