@@ -86,10 +86,7 @@ func countFrom(n *Node) {
 
 // tracked says whether a gradient could be asked through n: nothing flows through integers.
 func tracked(n *Node) bool {
-	if n.Op == Detach || n.Outs == nil && !n.DType.Float() {
-		return false
-	}
-	return slices.ContainsFunc(n.Src, func(s *Node) bool { return s.Tracked })
+	return n.Op != Detach && (n.Outs != nil || n.DType.Float()) && slices.ContainsFunc(n.Src, func(s *Node) bool { return s.Tracked })
 }
 
 // Pair returns what stands for complex numbers where an operation is made: Src are their real and their
