@@ -246,10 +246,7 @@ func (c *clustering) mayJoin(v int, k *cluster) bool {
 		}
 		shape = c.values[k.heavy[p]].shape
 	}
-	if x.size() != ir.Size(shape) || k.kind == backend.Row && !c.joinsRow(v, k) {
-		return false
-	}
-	return c.readable(v, k, shape) && c.fits(k, c.owner[v]) && c.independent(k, c.owner[v])
+	return x.size() == ir.Size(shape) && (k.kind != backend.Row || c.joinsRow(v, k)) && c.readable(v, k, shape) && c.fits(k, c.owner[v]) && c.independent(k, c.owner[v])
 }
 
 // joinsRow says whether v can be part of the epilogue of the row cluster k: an epilogue sees a row op's first

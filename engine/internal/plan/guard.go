@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -73,9 +74,7 @@ func (p *plan) runOne(ctx context.Context, s *state, times []time.Duration, i in
 	if err := p.dev.Seen(p.dev.Backend().Run(ctx, loaded, &s.table, times)); err != nil {
 		return err
 	}
-	if began == 0 {
-		began = s.table.Began
-	}
+	began = cmp.Or(began, s.table.Began)
 	defer func() {
 		s.table.Reset()
 		s.table.Began = began
