@@ -126,10 +126,7 @@ func (m *memory) tryAllocate(size int) (ir.Buffer, error) {
 
 // due says whether it is time to ask the collector for blocks that nothing refers to.
 func (m *memory) due() bool {
-	if m.served > max(m.hints.CollectAfter, m.inUse/2) {
-		return true
-	}
-	return m.served > max(m.hints.CollectEarly, m.inUse/8) && time.Since(m.collected) > rareness*m.cost
+	return m.served > max(m.hints.CollectAfter, m.inUse/2) || m.served > max(m.hints.CollectEarly, m.inUse/8) && time.Since(m.collected) > rareness*m.cost
 }
 
 func (m *memory) reuse(size int) ir.Buffer {
