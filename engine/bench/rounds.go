@@ -329,10 +329,7 @@ func (r *rounds) known() bool {
 		_, ok := r.result(s).Known()
 		return ok
 	}
-	if r.visits() < r.Samples {
-		return false
-	}
-	return !slices.ContainsFunc(r.subjects[1:], func(s *subject) bool {
+	return r.visits() >= r.Samples && !slices.ContainsFunc(r.subjects[1:], func(s *subject) bool {
 		return s.refused == "" && r.subjects[0].refused == "" && r.verdict(r.ratio(s)) == "unknown"
 	})
 }
