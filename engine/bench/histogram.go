@@ -28,7 +28,7 @@ func (r *Result) Histogram(width int) string {
 	width = max(width, 20)
 	x := sorted(r.Times)
 	low, high := x[0], quantile(x, histogramCut)
-	shown := x[:sortedCount(x, high)]
+	shown := x[:sort.Search(len(x), func(i int) bool { return x[i] > high })]
 	counts := make([]int, width)
 	for _, t := range shown {
 		counts[bin(t, low, high, width)]++
@@ -51,11 +51,6 @@ func (r *Result) Histogram(width int) string {
 		lines = append(lines, fmt.Sprintf("%s beyond, the longest %s", units.Plural(int64(beyond), "sample"), units.Seconds(x[len(x)-1])))
 	}
 	return strings.Join(lines, "\n")
-}
-
-// sortedCount is how many of sorted values are at most high.
-func sortedCount(x []float64, high float64) int {
-	return sort.Search(len(x), func(i int) bool { return x[i] > high })
 }
 
 // bin is the column of a value.

@@ -206,7 +206,7 @@ func (r *rounds) begin() {
 	r.align()
 	r.start, r.looked = r.Clock.Now(), 0
 	for _, s := range r.samplers() {
-		s.drop()
+		s.times, s.ends, s.count, s.did = nil, nil, 0, amount{}
 	}
 	r.again = nil
 	if len(r.subjects) > 1 && r.subjects[0].refused == "" {
@@ -329,10 +329,7 @@ func (r *rounds) known() bool {
 		_, ok := r.result(s).Known()
 		return ok
 	}
-	if r.visits() < r.Samples {
-		return false
-	}
-	return !slices.ContainsFunc(r.subjects[1:], func(s *subject) bool {
+	return r.visits() >= r.Samples && !slices.ContainsFunc(r.subjects[1:], func(s *subject) bool {
 		return s.refused == "" && r.subjects[0].refused == "" && r.verdict(r.ratio(s)) == "unknown"
 	})
 }

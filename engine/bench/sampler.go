@@ -51,9 +51,6 @@ func newSampler(clock Clock, w Work) *sampler {
 	return &sampler{clock: clock, run: w.Run, around: w.Around, single: w.Single, done: w.done, per: 1, visit: 1}
 }
 
-// drop forgets all samples.
-func (s *sampler) drop() { s.times, s.ends, s.count, s.did = nil, nil, 0, amount{} }
-
 // time runs the work n times by the clock.
 func (s *sampler) time(n int) (took time.Duration, err error) {
 	called := false

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -100,7 +101,7 @@ func differ(x, y *value, tolerance float64) string {
 	}
 	place, many := "", ""
 	if len(p) > 1 {
-		place, many = fmt.Sprintf(" at %v", index(at, x.shape)), fmt.Sprintf("%d of %d elements differ", n, len(p))
+		place, many = fmt.Sprintf(" at %v", ir.IndexOf(at, x.shape)), fmt.Sprintf("%d of %d elements differ", n, len(p))
 		if f, ok := factor(p, q); ok {
 			many = fmt.Sprintf("each is %.3g times what is wanted", f)
 		}
@@ -147,15 +148,6 @@ func factor(p, q []complex128) (f float64, ok bool) {
 		}
 	}
 	return f, ok
-}
-
-// index is the place of the i-th element in C order.
-func index(i int, shape []int) []int {
-	at := make([]int, len(shape))
-	for axis := len(shape) - 1; axis >= 0; axis-- {
-		at[axis], i = i%shape[axis], i/shape[axis]
-	}
-	return at
 }
 
 // aboutShapes says how one shape becomes another, where there is a word for it.

@@ -59,14 +59,12 @@ func newConfig(v yamlValue) (c config, err error) {
 	case slices.Contains(strings.Split(folder.text, "/"), ".."):
 		err = fmt.Errorf("%d: data_dir of %q: got %q, want a path inside of the folder", folder.line, c.name, folder.text)
 	case files.line == 0:
-	case files.list == nil && files.pairs == nil:
+	case files.pairs == nil && (len(files.list) == 0 || files.list[0].pairs == nil):
 		err = c.add("train", files)
 	case files.pairs != nil:
 		for _, p := range files.pairs {
 			err = errors.Join(err, c.add(p.key, p.value))
 		}
-	case len(files.list) == 0 || files.list[0].pairs == nil:
-		err = c.add("train", files)
 	default:
 		for _, f := range files.list {
 			split, path := f.get("split"), f.get("path")

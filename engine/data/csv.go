@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -54,10 +55,7 @@ func (c CSV) Read(path string) (t *Table, err error) {
 }
 
 func (c CSV) dialect() (csv.Dialect, error) {
-	comma := c.Comma
-	if comma == 0 {
-		comma = ','
-	}
+	comma := cmp.Or(c.Comma, ',')
 	if comma > 127 || comma < 0 || c.Comment > 127 || c.Comment < 0 {
 		return csv.Dialect{}, fmt.Errorf("got %q between values and %q before comments, want ASCII characters", comma, c.Comment)
 	}

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -83,9 +84,7 @@ func (o Records) Read(path string) (d *Dataset, err error) {
 	}}
 	f := &d.fields
 	for name, standard := range map[*string]string{&f.text: "text", &f.prompt: "prompt", &f.completion: "completion", &f.messages: "messages", &f.tools: "tools", &f.chosen: "chosen", &f.rejected: "rejected"} {
-		if *name == "" {
-			*name = standard
-		}
+		*name = cmp.Or(*name, standard)
 	}
 	if d.files, err = filesOf(path, o.Config, o.Split); err != nil {
 		return nil, err

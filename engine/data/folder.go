@@ -205,7 +205,10 @@ func splitsOf(path string, all []dataFile) (list []split, err error) {
 			return nil, err
 		}
 		inside = filepath.ToSlash(inside)
-		name := cmp.Or(shardOf(inside), splitOf(inside))
+		name := splitOf(inside)
+		if m := shard().FindStringSubmatch(inside); m != nil {
+			name = m[1]
+		}
 		if name == "" {
 			continue
 		}
@@ -221,15 +224,8 @@ func splitsOf(path string, all []dataFile) (list []split, err error) {
 	return list, nil
 }
 
+// shard is a file of a split in the folder data, as push_to_hub names them.
 var shard = lazy.Regexp(`^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*$`)
-
-// shardOf is the split of a shard in the folder data, as push_to_hub names them, or "".
-func shardOf(path string) string {
-	if m := shard().FindStringSubmatch(path); m != nil {
-		return m[1]
-	}
-	return ""
-}
 
 // savedSplits are those of a folder into which save_to_disk wrote several, nil if it is none: a list is in
 // dataset_dict.json, and each has a folder.

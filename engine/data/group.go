@@ -136,7 +136,9 @@ func (g *Groups) Agg(list ...Aggregate) *Table {
 	made := make([]column, len(list))
 	for i, a := range list {
 		if a.column != "" {
-			a.check(g.t)
+			if c := g.t.column(a.column); a.numbers != nil && !c.values.number() {
+				g.t.fail("%scolumn %q is %s, want numbers for %s", g.t.prefix(), a.column, c.typed(), a.name)
+			}
 		}
 		if t.at(a.name) >= 0 || slices.ContainsFunc(list[:i], func(b Aggregate) bool { return b.name == a.name }) {
 			g.t.fail("two columns have the name %q: data.Mean(…).As(name) gives another one", a.name)
@@ -264,13 +266,6 @@ func picking(name, what string, better func(c *column, i, j int) bool) Aggregate
 		}
 		return at
 	}}
-}
-
-// check panics if a column is not what the aggregate takes.
-func (a Aggregate) check(t *Table) {
-	if c := t.column(a.column); a.numbers != nil && !c.values.number() {
-		t.fail("%scolumn %q is %s, want numbers for %s", t.prefix(), a.column, c.typed(), a.name)
-	}
 }
 
 // of is the column of the aggregate.

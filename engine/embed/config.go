@@ -159,9 +159,7 @@ func turning(theta, eps float64) func(s *pretrained.Settings, c *Config) {
 	return func(s *pretrained.Settings, c *Config) {
 		c.Rope.Base = rope(s.Object("rope_parameters"), s.Number("rope_theta", s.Number("rotary_emb_base", theta)))
 		c.Eps = s.Number("layer_norm_eps", eps)
-		if c.Types = s.Int("type_vocab_size", 1); c.Types == 0 {
-			c.Types = -1
-		}
+		c.Types = cmp.Or(s.Int("type_vocab_size", 1), -1)
 	}
 }
 

@@ -28,7 +28,9 @@ func (c *compiler) object(s schema) int32 {
 	end := c.literal("}", ended)
 	none, some := end, end
 	if other != 0 {
-		key := c.key(names)
+		free := c.node(node{}) // a name that differs from all, without escapes, to before the quote behind it
+		c.nodes[free].ways = []int32{ended, c.plain(nil, free)}
+		key := c.differing(names, free)
 		some = c.node(node{})
 		member := c.literal(`"`, c.called(key, c.blank(`":`, c.called(other, some))))
 		c.nodes[some].ways = []int32{end, c.blank(",", member)}
@@ -74,13 +76,6 @@ func (c *compiler) properties(s schema) (list []property, other int32) {
 		}
 	}
 	return list, other
-}
-
-// key is what is called for a name that is none of these, without escapes, to before the quote behind it.
-func (c *compiler) key(names []string) int32 {
-	free := c.node(node{}) // it differs from all
-	c.nodes[free].ways = []int32{ended, c.plain(nil, free)}
-	return c.differing(names, free)
 }
 
 // differing is the rest of a name that is none of these rests; "" may be one of them.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/access"
@@ -138,18 +137,8 @@ func (k *Kernel) compare(i int, x tensor.Tensor, got []float64, loss func(x tens
 		up, down := values[n]+h, values[n]-h
 		want := (at(n, up) - at(n, down)) / (float64(up) - float64(down))
 		if d := math.Abs(got[n] - want); !(d <= 0.02*math.Max(math.Abs(want), 0.05)) {
-			return fmt.Errorf("kernel: %s: the gradient of %s%v: got %.4g, want about %.4g by central differences", k.name, k.args[k.inputs[i]].name, indexOf(n, x.Shape()), got[n], want)
+			return fmt.Errorf("kernel: %s: the gradient of %s%v: got %.4g, want about %.4g by central differences", k.name, k.args[k.inputs[i]].name, ir.IndexOf(n, x.Shape()), got[n], want)
 		}
 	}
 	return nil
-}
-
-// indexOf is the place of element n in C order: "[1 2]".
-func indexOf(n int, shape []int) string {
-	list := make([]string, len(shape))
-	for i := len(shape) - 1; i >= 0; i-- {
-		list[i] = fmt.Sprint(n % shape[i])
-		n /= shape[i]
-	}
-	return "[" + strings.Join(list, " ") + "]"
 }

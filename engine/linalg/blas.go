@@ -24,18 +24,12 @@ const (
 	work  = 1 << 20 // and from which it is divided among threads
 )
 
-// stride is the length of a matrix's rows in memory. Columns whose elements lie a power of 2 apart share one
-// line of a cache.
-func stride(n int) int {
-	if n >= 128 && n%32 == 0 {
-		return n + 8
-	}
-	return n
-}
-
-// padded copies a [m n] to rows of a stride.
+// padded copies a [m n] to rows of length ld: columns whose elements lie a power of 2 apart share one line of
+// a cache.
 func padded(m, n int, a []float64) (x []float64, ld int) {
-	ld = stride(n)
+	if ld = n; n >= 128 && n%32 == 0 {
+		ld += 8
+	}
 	x = make([]float64, m*ld)
 	for i := range m {
 		copy(x[i*ld:], a[i*n:(i+1)*n])

@@ -11,9 +11,6 @@ import (
 // matrix with a vector: it takes as long as reading that from memory. These are LAPACK's dlatrd and dlabrd,
 // for lower triangles and m ≥ n, with those products divided among threads.
 
-// dot is Σ x·y.
-func dot(x, y []float64) float64 { return plain.Ddot(len(x), x, 1, y, 1) }
-
 // symv computes y = a·x of a symmetric matrix by its lower triangle, which it reads once, four rows at a
 // time.
 func (t threads) symv(n int, a []float64, lda int, x, y []float64) {
@@ -87,7 +84,7 @@ func (t threads) latrd(n, nb int, a []float64, lda int, e, tau, w []float64, ldw
 			plain.Dgemv(blas.NoTrans, rest, i, -1, w[(i+1)*ldw:], ldw, s, 1, 1, y, 1)
 		}
 		plain.Dscal(rest, tau[i], y, 1)
-		plain.Daxpy(rest, -tau[i]/2*dot(y, v), v, 1, y, 1)
+		plain.Daxpy(rest, -tau[i]/2*plain.Ddot(rest, y, 1, v, 1), v, 1, y, 1)
 		for r, x := range y {
 			w[(i+1+r)*ldw+i] = x
 		}

@@ -53,7 +53,8 @@ func svdGradient(u, s, vt, du, ds, dvt Tensor) Tensor {
 	row, col := s.Unsqueeze(-2), s.Unsqueeze(-1)
 	inner := diagonal(ds)
 	if !none(du) || !none(dvt) {
-		gaps := apart(row, col).Div(row.Add(col).Maximum(smallest(s))) // 1 / (s_j² − s_i²)
+		least := resolution(s) * resolution(s) * 1e-3            // no divisor is 0
+		gaps := apart(row, col).Div(row.Add(col).Maximum(least)) // 1 / (s_j² − s_i²)
 		inner = skew(ut.MatMul(du)).Mul(gaps).Mul(row).Add(skew(vt.MatMul(dv)).Mul(gaps).Mul(col)).Add(inner)
 	}
 	da := u.MatMul(inner)
@@ -68,9 +69,6 @@ func svdGradient(u, s, vt, du, ds, dvt Tensor) Tensor {
 	}
 	return da
 }
-
-// smallest keeps a divisor of s's dtype from being 0.
-func smallest(s Tensor) float64 { return resolution(s) * resolution(s) * 1e-3 }
 
 // apart is 1 / (x_j − x_i) of values in a row and in a column, NaN where two are equal, and 0 on the
 // diagonal.

@@ -91,11 +91,6 @@ func (n *Input) Forward(x tensor.Tensor) tensor.Tensor {
 	return x.Add(n.Norm.Forward(n.Proj.Forward(gate.Mul(n.own))))
 }
 
-// members are those of the layer.
-func (n *Input) members() []nn.Member {
-	return []nn.Member{{Name: "per_layer_input_gate", Slot: &n.Gate}, {Name: "per_layer_projection", Slot: &n.Proj}, {Name: "post_per_layer_input_norm", Part: n.Norm}}
-}
-
 // A pass is tokens on their way through the blocks, with what layers give to later ones.
 type pass struct {
 	m      *Model

@@ -48,7 +48,11 @@ func (m *Model) saveGGUF(path string, o GGUF) error {
 	}
 	var weights []ggufhub.Weight
 	for _, p := range params {
-		for _, t := range m.partsInFile(p.Name, m.outIn(p)) {
+		w := p.InFile()
+		if f := m.family; f.conv1D && strings.Contains(p.Name, "."+f.names.Of("layers")+".") && p.Value().Rank() == 2 {
+			w = p.Value().Detach().Transpose() // its folders have matrices as [in out]
+		}
+		for _, t := range m.partsInFile(p.Name, w) {
 			weights = append(weights, ggufhub.Weight{Name: t.name, Tensor: t.value})
 		}
 	}
@@ -103,14 +107,6 @@ func (m *Model) settingsInFile(params []nn.Param) ([]byte, error) {
 		}
 		maps.Copy(keys, own)
 	})
-}
-
-// outIn is a weight as GGUF files have it, also of a family whose folders have matrices as [in out].
-func (m *Model) outIn(p nn.Param) tensor.Tensor {
-	if f := m.family; f.conv1D && strings.Contains(p.Name, "."+f.names.Of("layers")+".") && p.Value().Rank() == 2 {
-		return p.Value().Detach().Transpose()
-	}
-	return p.InFile()
 }
 
 // partsInFile are the tensors of a weight: of experts gate and up are two in most families.

@@ -168,7 +168,8 @@ func (b *Block) Members() []nn.Member {
 	}
 	list = append(list, nn.Member{Name: "post_feedforward_layernorm", Part: b.MLPAfter})
 	if b.Input != nil {
-		list = append(list, b.Input.members()...)
+		list = append(list, nn.Member{Name: "per_layer_input_gate", Slot: &b.Input.Gate},
+			nn.Member{Name: "per_layer_projection", Slot: &b.Input.Proj}, nn.Member{Name: "post_per_layer_input_norm", Part: b.Input.Norm})
 	}
 	return nn.Present(append(list, nn.Member{Name: "layer_scalar", Weight: &b.Factor, Fixed: true})...)
 }

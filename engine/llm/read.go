@@ -291,10 +291,7 @@ func readWeights(c Config, s *source, body bool, parts backend.Parts) (*Model, e
 			m.unread++
 			return true
 		}
-		if m.family.ahead && beyond(stored, c.Layers) {
-			return true
-		}
-		if c.LentKV > 0 && c.unneeded(stored) {
+		if m.family.ahead && beyond(stored, c.Layers) || c.LentKV > 0 && c.unneeded(stored) {
 			return true
 		}
 		return !c.Untied && stored == "lm_head.weight" || body && (stored == "lm_head.bias" || stored == "score.weight") ||

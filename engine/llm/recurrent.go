@@ -101,10 +101,8 @@ func (r Recurrent) keys(c Config) map[string]any {
 
 // recurs says whether a layer keeps a state.
 func (c Config) recurs(layer int) bool {
-	if c.Single != nil && c.Single[layer] {
-		return false
-	}
-	return c.Recurrent.Kind != "" && (c.Recurrent.Layers == nil || c.Recurrent.Layers[layer])
+	single := c.Single != nil && c.Single[layer]
+	return !single && c.Recurrent.Kind != "" && (c.Recurrent.Layers == nil || c.Recurrent.Layers[layer])
 }
 
 func (c *maker) recurrent() nn.Recurrent {

@@ -190,13 +190,6 @@ func (o Sampling) sampler(prompt []int) *sampler {
 	return s
 }
 
-// clone returns a sampler that goes on by itself, but for its random numbers.
-func (s *sampler) clone() *sampler {
-	c := *s
-	c.seen, c.made = maps.Clone(s.seen), maps.Clone(s.made)
-	return &c
-}
-
 // next chooses the token that follows, and takes it into account. It changes the scores.
 func (s *sampler) next(scores []float32) int {
 	s.penalise(scores)

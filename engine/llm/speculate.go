@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -161,7 +162,8 @@ func (g *speculation) round(ctx context.Context, n int) ([]int, error) {
 
 // guess draws n tokens from the draft, and returns with each what it was drawn from.
 func (g *speculation) guess(ctx context.Context, n int) (guesses []int, chances [][]candidate, err error) {
-	s := g.choose.clone()
+	s := *g.choose // which goes on by itself, but for its random numbers
+	s.seen, s.made = maps.Clone(s.seen), maps.Clone(s.made)
 	vocab := g.draft.m.Config.Vocab
 	for i := range n {
 		width := 1

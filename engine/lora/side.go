@@ -64,17 +64,12 @@ func (s *sides) made(list []share) side {
 		found = newSide(list)
 		found.of = of
 		tensor.Eval(found.a, found.b)
-		s.kept = slices.DeleteFunc(s.kept, func(k side) bool { return k.stale() })
+		s.kept = slices.DeleteFunc(s.kept, func(k side) bool { // a part has other numbers by now
+			return slices.ContainsFunc(k.of, func(p piece) bool { return p.a != access.Value(p.part.A) || p.b != access.Value(p.part.B) })
+		})
 	}
 	s.kept = slices.Insert(s.kept[:min(len(s.kept), mostSides-1)], 0, found)
 	return found
-}
-
-// stale says whether a part has other numbers by now.
-func (s side) stale() bool {
-	return slices.ContainsFunc(s.of, func(p piece) bool {
-		return p.a != access.Value(p.part.A) || p.b != access.Value(p.part.B)
-	})
 }
 
 func newSide(list []share) side {

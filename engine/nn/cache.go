@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -131,9 +132,7 @@ func (c *Cache) attend(q tensor.Tensor, s Step, window int, o tensor.AttentionOp
 	if dt := q.DType(); dt == dtype.F64 || c.Keys.Stored.DType() == dtype.F32 {
 		q = q.Cast(dtype.F32)
 	}
-	if o.Scale == 0 {
-		o.Scale = 1 / math.Sqrt(float64(q.Len(3)))
-	}
+	o.Scale = cmp.Or(o.Scale, 1/math.Sqrt(float64(q.Len(3))))
 	values := c.Values
 	if values.Stored.IsNone() {
 		values = c.Keys

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -61,9 +62,7 @@ func (l *Latent) continued(a *Attention, x tensor.Tensor, s Step, c *Cache) tens
 	w := l.matrix(x.Len(0), rank, x.DType()).Reshape(-1, rank, a.Heads, still+l.Value).Permute(0, 2, 1, 3) // [B or 1, Heads KV still+Value]
 	q = tensor.Concat([]tensor.Tensor{q.Slice(-1, 0, l.Turning), q.Slice(-1, l.Turning, d).MatMul(w.Slice(-1, 0, still).Transpose())}, -1)
 	o := a.options(0)
-	if o.Scale == 0 {
-		o.Scale = 1 / math.Sqrt(float64(d))
-	}
+	o.Scale = cmp.Or(o.Scale, 1/math.Sqrt(float64(d)))
 	y := c.attend(q, s, a.Window, o).Cast(x.DType()).Slice(-1, l.Turning, l.Turning+rank)
 	return a.join(y.MatMul(w.Slice(-1, still, still+l.Value)), tensor.Tensor{})
 }

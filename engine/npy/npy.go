@@ -24,6 +24,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
 	"github.com/mcs-notebook/mcs/internal/visible"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // A FormatError says why a file is refused.
@@ -136,15 +137,13 @@ func (s *source) next(n int64) ([]byte, error) {
 
 // Save writes a tensor as the .npy file at path: readers find the old file or the whole new one. NumPy has no
 // bf16: that is an error.
-func Save(path string, t tensor.Tensor) error {
+func Save(path string, t tensor.Tensor) (err error) {
+	defer wrap.Error(&err, "npy: "+path)
 	a, err := arrayOf(t)
-	if err == nil {
-		err = durable.WriteFile(path, a.write)
-	}
 	if err != nil {
-		return fmt.Errorf("npy: %s: %w", path, err)
+		return err
 	}
-	return nil
+	return durable.WriteFile(path, a.write)
 }
 
 // An array is a tensor to be written.

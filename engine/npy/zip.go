@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/durable"
 	"github.com/mcs-notebook/mcs/internal/regular"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // mostDeflated is how many bytes deflate can make of one: a directory that claims more lies.
@@ -84,21 +85,13 @@ func readEntry(entry *zip.File, room int64, refused *FormatError) (tensor.Tensor
 
 // SaveZip writes tensors by their names as the .npz file at path, without compression, as numpy.savez does:
 // readers find the old file or the whole new one. An empty name, and bf16, which NumPy lacks, are errors.
-func SaveZip(path string, tensors map[string]tensor.Tensor) error {
-	err := saveZip(path, tensors)
-	if err != nil {
-		return fmt.Errorf("npy: %s: %w", path, err)
-	}
-	return nil
-}
-
-func saveZip(path string, tensors map[string]tensor.Tensor) error {
+func SaveZip(path string, tensors map[string]tensor.Tensor) (err error) {
+	defer wrap.Error(&err, "npy: "+path)
 	names, arrays := slices.Sorted(maps.Keys(tensors)), make([]array, len(tensors))
 	for i, name := range names {
 		if name == "" {
 			return errors.New("got a tensor without a name")
 		}
-		var err error
 		if arrays[i], err = arrayOf(tensors[name]); err != nil {
 			return fmt.Errorf("%q: %w", name, err)
 		}

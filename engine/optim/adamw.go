@@ -102,7 +102,10 @@ type adamW struct {
 func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor) *Update {
 	checkStep("optim.AdamW", a.params, grads, rate)
 	values := nn.Values(a.params)
-	own := likeParams(grads, values)
+	own := slices.Clone(grads) // in the types of the parameters
+	for i, w := range values {
+		own[i] = grads[i].Cast(w.DType())
+	}
 	memory := slices.Concat(a.m.Codes, a.m.Scales, a.v.Codes, a.v.Scales, a.w)
 	u := &Update{old: slices.Concat(values, memory), private: len(memory), step: &a.step, rate: constant(rate)}
 	u.make = func(inPlace bool, guard tensor.Tensor) []tensor.Tensor {
@@ -125,13 +128,4 @@ func (a *adamW) Update(grads []tensor.Tensor, rate float64, scale tensor.Tensor)
 		return slices.Concat(p, m.Codes, m.Scales, v.Codes, v.Scales, w)
 	}
 	return u
-}
-
-// likeParams returns the gradients in the types of the parameters.
-func likeParams(grads, values []tensor.Tensor) []tensor.Tensor {
-	own := make([]tensor.Tensor, len(grads))
-	for i, w := range values {
-		own[i] = grads[i].Cast(w.DType())
-	}
-	return own
 }

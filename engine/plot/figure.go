@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -52,19 +53,9 @@ func (p *Plot) figure(to pen, width, height float64) {
 		}
 	}
 	if !ok {
-		to.text(point{width / 2, height / 2}, cutText("no finite "+p.elements()+" to draw", width-2*edge), 0.5, inkText, false)
+		what := cmp.Or(map[Kind]string{KindHeat: "cells", KindImage: "pixels"}[p.Kind], "points")
+		to.text(point{width / 2, height / 2}, cutText("no finite "+what+" to draw", width-2*edge), 0.5, inkText, false)
 	}
-}
-
-// elements names what the plot shows.
-func (p *Plot) elements() string {
-	switch p.Kind {
-	case KindHeat:
-		return "cells"
-	case KindImage:
-		return "pixels"
-	}
-	return "points"
 }
 
 // room is the space between data and the ends of an axis whose limits nobody has chosen.

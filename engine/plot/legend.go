@@ -104,10 +104,7 @@ func (t *trace) touches(b box) bool {
 			}
 		}
 	}
-	if t.cloud != nil && t.cloud.within(b) {
-		return true
-	}
-	return slices.ContainsFunc(t.rects, b.overlaps) || slices.ContainsFunc(t.discs, within)
+	return t.cloud != nil && t.cloud.within(b) || slices.ContainsFunc(t.rects, b.overlaps) || slices.ContainsFunc(t.discs, within)
 }
 
 func (l *legend) draw(to pen) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/plot/internal/letters"
 	"github.com/mcs-notebook/mcs/internal/durable"
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // File is the plot as the contents of a file whose name ends in .svg or .png. Another ending is an error.
@@ -24,13 +25,11 @@ func (p *Plot) File(name string) ([]byte, error) {
 }
 
 // Save writes the plot to a file whose name ends in .svg or .png. A file of this name is replaced.
-func (p *Plot) Save(name string) error {
+func (p *Plot) Save(name string) (err error) {
+	defer wrap.Error(&err, "plot: save")
 	data, err := p.File(name)
-	if err == nil {
-		err = durable.WriteFile(name, durable.Text(string(data)))
-	}
 	if err != nil {
-		return fmt.Errorf("plot: save: %w", err)
+		return err
 	}
-	return nil
+	return durable.WriteFile(name, durable.Text(string(data)))
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mcs-notebook/mcs/internal/wrap"
 )
 
 // Parts are the ranks of a machine, which hand each other files: by them a device has memory of which each of
@@ -20,15 +22,8 @@ type Parts struct {
 }
 
 // Parts joins the ranks of each machine. It is an error if a rank is alone on its machine. All ranks call it.
-func (g *Group) Parts(ctx context.Context) (*Parts, error) {
-	p, err := g.parts(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("ranks: parts: %w", err)
-	}
-	return p, nil
-}
-
-func (g *Group) parts(ctx context.Context) (*Parts, error) {
+func (g *Group) Parts(ctx context.Context) (_ *Parts, err error) {
+	defer wrap.Error(&err, "ranks: parts")
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -120,10 +121,7 @@ type RopeOptions struct {
 // Rope rotates x [… T D] by its positions (rotary embedding, Su et al. 2021): i64 [T], or [B T] for x [B … T
 // D].
 func (t Tensor) Rope(positions Tensor, o RopeOptions) Tensor {
-	attr := ir.Attr{Float: o.Base, Rates: slices.Clone(o.Rates)}
-	if attr.Float == 0 {
-		attr.Float = 10000
-	}
+	attr := ir.Attr{Float: cmp.Or(o.Base, 10000), Rates: slices.Clone(o.Rates)}
 	if o.Interleaved {
 		attr.Flags |= ir.Interleaved
 	}

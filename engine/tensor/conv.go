@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
@@ -111,20 +112,13 @@ func (o *Conv) settings(op string, kernel []int) []ir.Window {
 		if o.Axes != nil {
 			a = o.Axes[i]
 		}
-		list[i] = ir.Window{Kernel: k, Stride: orOne(a.Stride), Before: a.Before, After: a.After, Dilation: orOne(a.Dilation)}
+		list[i] = ir.Window{Kernel: k, Stride: cmp.Or(a.Stride, 1), Before: a.Before, After: a.After, Dilation: cmp.Or(a.Dilation, 1)}
 		if w := list[i]; w.Stride < 1 || w.Dilation < 1 || w.Before < 0 || w.After < 0 || k < 1 {
 			fail(op, "got kernel %d, stride %d, dilation %d and padding %d and %d along spatial axis %d, want lengths of 1 or more and padding of 0 or more",
 				k, w.Stride, w.Dilation, w.Before, w.After, i)
 		}
 	}
 	return list
-}
-
-func orOne(n int) int {
-	if n == 0 {
-		return 1
-	}
-	return n
 }
 
 func convolve(op string, t, weight Tensor, rank int, options []Conv) Tensor {
@@ -136,7 +130,7 @@ func convolve(op string, t, weight Tensor, rank int, options []Conv) Tensor {
 			same(&list[i], x.Shape[2+i])
 		}
 	}
-	return o.finish(op, convNode(op, ir.Conv, ir.Attr{Ints: ir.Ints(list), Index: orOne(o.Groups)}, x, w), had)
+	return o.finish(op, convNode(op, ir.Conv, ir.Attr{Ints: ir.Ints(list), Index: cmp.Or(o.Groups, 1)}, x, w), had)
 }
 
 // convNode is apply, whose errors have the name that the person has called.
@@ -188,7 +182,7 @@ func convTranspose(op string, t, weight Tensor, rank int, options []Conv) Tensor
 		list[i].After = reached - inner[i]
 		pads[2*(2+i)+1] = length - inner[i]
 	}
-	n := convNode(op, ir.ConvTranspose, ir.Attr{Ints: ir.Ints(list), Index: orOne(o.Groups), Shape: inner}, y, w)
+	n := convNode(op, ir.ConvTranspose, ir.Attr{Ints: ir.Ints(list), Index: cmp.Or(o.Groups, 1), Shape: inner}, y, w)
 	if slices.Max(pads) > 0 {
 		n = apply(ir.Pad, ir.Attr{Ints: pads}, n, ir.Number(n.Dev, n.DType, 0))
 	}

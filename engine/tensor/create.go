@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"reflect"
@@ -31,10 +32,7 @@ func hostRoom(op string, elements, size int) {
 	if elements >= 0 && elements < 1<<20 { // to ask whether there is room for so few costs more than the room
 		return
 	}
-	limit := machine.Memory()
-	if limit == 0 {
-		limit = 1 << 38 // unknown
-	}
+	limit := cmp.Or(machine.Memory(), 1<<38) // 0 is unknown
 	if elements < 0 || int64(elements) > limit/int64(size) {
 		fail(op, "got %d elements of %d bytes for the host, which has %d bytes", elements, size, limit)
 	}

@@ -50,7 +50,10 @@ func Custom(forward func(x ...Tensor) []Tensor, backward func(in, out, dout []Te
 // Jacobian at x. It is torch.func.vjp. Both have gradients.
 func VJP(f func(x Tensor) Tensor, x Tensor) (y Tensor, back func(dy Tensor) Tensor) {
 	variable(x, "vjp")
-	y = f(remembered(x))
+	n := x.node("vjp")
+	view := apply(ir.Reshape, ir.Attr{Shape: n.Shape}, n)
+	view.Tracked = true // what is computed from it keeps its sources when it is evaluated, as if x were a parameter
+	y = f(wrap(view))
 	return y, func(dy Tensor) Tensor { return pulled("vjp", y, dy, x) }
 }
 
@@ -120,15 +123,6 @@ func Vmap(f func(x ...Tensor) Tensor) func(x ...Tensor) Tensor {
 		}
 		return Stack(ys, 0)
 	}
-}
-
-// remembered is x for a function whose gradient is asked for: what is computed from it keeps its sources when
-// it is evaluated, as if x were a parameter.
-func remembered(x Tensor) Tensor {
-	n := x.node("vjp")
-	view := apply(ir.Reshape, ir.Attr{Shape: n.Shape}, n)
-	view.Tracked = true
-	return wrap(view)
 }
 
 // variable refuses what has no derivative.

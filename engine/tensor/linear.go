@@ -49,7 +49,7 @@ func matMul(givenA, givenB, a, b *ir.Node) *ir.Node {
 		n := apply(ir.MatMul, ir.Attr{}, asRows(a), b)
 		return reshape(n, append(slices.Clone(a.Shape[:ra-1]), b.Shape[1]))
 	}
-	lead := leading(a, b)
+	lead := broadcast("matmul", &ir.Node{DType: a.DType, Shape: a.Shape[:ra-2]}, &ir.Node{DType: b.DType, Shape: b.Shape[:rb-2]})
 	a = expand(a, append(slices.Clone(lead), a.Shape[ra-2:]...))
 	b = expand(b, append(slices.Clone(lead), b.Shape[rb-2:]...))
 	return apply(ir.MatMul, ir.Attr{}, a, b)
@@ -71,13 +71,6 @@ func asRows(a *ir.Node) *ir.Node { return reshape(a, rowsOf(a)) }
 func rowsOf(a *ir.Node) []int {
 	last := len(a.Shape) - 1
 	return []int{ir.Size(a.Shape[:last]), a.Shape[last]}
-}
-
-// leading returns the broadcast shape of all axes but the last two.
-func leading(a, b *ir.Node) []int {
-	x := &ir.Node{DType: a.DType, Shape: a.Shape[:len(a.Shape)-2]}
-	y := &ir.Node{DType: b.DType, Shape: b.Shape[:len(b.Shape)-2]}
-	return broadcast("matmul", x, y)
 }
 
 // Outer is the product of each element of one vector with each of another: [n] and [m] give [n m].

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -66,9 +67,7 @@ func (o *Pool) windows(op string, kernel, lengths []int) (list []ir.Window, end 
 		c.Axes = slices.Repeat([]Window{{o.Stride, o.Padding, o.Padding, o.Dilation}}, len(kernel))
 	}
 	for i := range min(len(c.Axes), len(kernel)) {
-		if c.Axes[i].Stride == 0 {
-			c.Axes[i].Stride = kernel[i]
-		}
+		c.Axes[i].Stride = cmp.Or(c.Axes[i].Stride, kernel[i])
 	}
 	list = c.settings(op, kernel)
 	for i, w := range list {

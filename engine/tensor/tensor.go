@@ -86,19 +86,16 @@ func fail(op, format string, args ...any) {
 
 // check panics with err as an *Error.
 func check(op string, err error) {
-	if err != nil {
-		panic(errorOf(op, err))
+	if err == nil {
+		return
 	}
-}
-
-func errorOf(op string, err error) *Error {
 	e := &Error{Op: op, Msg: err.Error()}
 	var wrong *ir.Error
 	if errors.As(err, &wrong) {
 		e.Op, e.Msg = wrong.Op, wrong.Msg
 	}
 	box.Because(e, err)
-	return e
+	panic(e)
 }
 
 // Try runs f and returns the *Error that it panicked with, or nil. Other panics go on.

@@ -210,9 +210,7 @@ func parseJSON(text []byte) (*Tokenizer, error) {
 
 // model reads vocabulary and merges.
 func (f *file) model(m *modelPart) {
-	if m.Type == "" { // files of old versions do not say it
-		m.Type = "BPE"
-	}
+	m.Type = cmp.Or(m.Type, "BPE") // files of old versions do not say it
 	f.t.about = m.Type
 	if m.Type == "Unigram" {
 		f.unigram(m)

@@ -127,7 +127,8 @@ func (t *trainer) evaluate(ctx context.Context) (Point, error) {
 	if err != nil {
 		return Point{}, err
 	}
-	p := Point{Loss: means[0], Tokens: t.perToken()}
+	_, other := t.model.(Counter) // the mean of its loss is over something else than tokens
+	p := Point{Loss: means[0], Tokens: !other && t.history.Tokens > 0}
 	for i, name := range names {
 		if p.Metrics == nil {
 			p.Metrics = map[string]float64{}
@@ -135,12 +136,6 @@ func (t *trainer) evaluate(ctx context.Context) (Point, error) {
 		p.Metrics[name] = means[i+1]
 	}
 	return p, nil
-}
-
-// perToken says whether the model's loss is the mean over tokens, with those that were learnt from.
-func (t *trainer) perToken() bool {
-	_, other := t.model.(Counter)
-	return !other && t.history.Tokens > 0
 }
 
 // layerOf returns what gives a model's outputs, if there is something.

@@ -37,7 +37,8 @@ func NewDevice(name string, b Backend) *Device {
 	for _, dt := range info.DTypes {
 		d.dtypes |= 1 << dt
 	}
-	d.memory.init(name, b, d.hints)
+	m := &d.memory
+	m.name, m.backend, m.hints, m.lists, m.gc = name, b, d.hints, map[int][]ir.Buffer{}, collectGarbage
 	d.collected, _ = b.(CollectedAllocator)
 	_, d.host = b.(HostMemory)
 	return d

@@ -49,11 +49,6 @@ type memory struct {
 // loop that drops its results works on memory that the caches still hold.
 const rareness = 40
 
-func (m *memory) init(name string, b Backend, h Hints) {
-	m.name, m.backend, m.hints, m.lists = name, b, h, map[int][]ir.Buffer{}
-	m.gc = collectGarbage
-}
-
 // classSize rounds up to a size class: eight for each power of two, so that at most an eighth is wasted, and
 // where an eighth is much, more.
 func classSize(n int) int {
@@ -131,10 +126,7 @@ func (m *memory) tryAllocate(size int) (ir.Buffer, error) {
 
 // due says whether it is time to ask the collector for blocks that nothing refers to.
 func (m *memory) due() bool {
-	if m.served > max(m.hints.CollectAfter, m.inUse/2) {
-		return true
-	}
-	return m.served > max(m.hints.CollectEarly, m.inUse/8) && time.Since(m.collected) > rareness*m.cost
+	return m.served > max(m.hints.CollectAfter, m.inUse/2) || m.served > max(m.hints.CollectEarly, m.inUse/8) && time.Since(m.collected) > rareness*m.cost
 }
 
 func (m *memory) reuse(size int) ir.Buffer {

@@ -195,9 +195,5 @@ func place(i int, batch []int) string {
 	if len(batch) == 0 {
 		return ""
 	}
-	at := make([]int, len(batch))
-	for k, n := range slices.Backward(batch) {
-		at[k], i = i%n, i/n
-	}
-	return fmt.Sprintf(", matrix %v of the batch", at)
+	return fmt.Sprintf(", matrix %v of the batch", ir.IndexOf(i, batch))
 }

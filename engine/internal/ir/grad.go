@@ -157,10 +157,7 @@ func (r *reverse) step(n *Node) error {
 	}
 	r.blame.on(n, grads...)
 	for i, s := range sources {
-		if !r.on[s] {
-			continue
-		}
-		if grads[i] == nothing {
+		if !r.on[s] || grads[i] == nothing {
 			continue
 		}
 		if grads[i] == nil {

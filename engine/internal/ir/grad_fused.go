@@ -13,7 +13,7 @@ func gradMatMul(n *Node, dy []*Node) []*Node {
 // db = hᵀ·dy. h is written as in the forward pass, so that it is computed once.
 func gradLoRALinear(n *Node, dy []*Node) []*Node {
 	x, w, a, b := n.Src[0], n.Src[1], n.Src[2], n.Src[3]
-	h := loraHidden(n, x, a)
+	h := build(Mul, Attr{}, build(MatMul, Attr{}, x, a), fixed(n.Dev, n.DType, n.Attr.Float))
 	dh := times(product(dy[0], transpose(b)), n.Attr.Float)
 	xt := transpose(x)
 	return []*Node{
@@ -22,11 +22,6 @@ func gradLoRALinear(n *Node, dy []*Node) []*Node {
 		product(xt, dh),
 		product(transpose(h), dy[0]),
 	}
-}
-
-// loraHidden is s·x·a of a LoRALinear node, as the planner writes it in the forward pass.
-func loraHidden(n, x, a *Node) *Node {
-	return build(Mul, Attr{}, build(MatMul, Attr{}, x, a), fixed(n.Dev, n.DType, n.Attr.Float))
 }
 
 // gradByResult makes the rule of a row op whose gradient is another op of its result and dy.

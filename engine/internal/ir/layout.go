@@ -111,6 +111,15 @@ func Indices(n int) []int {
 	return list
 }
 
+// IndexOf is the place of element i of a shape in C order, [1 2].
+func IndexOf(i int, shape []int) []int {
+	at := make([]int, len(shape))
+	for k, n := range slices.Backward(shape) {
+		at[k], i = i%n, i/n
+	}
+	return at
+}
+
 // Inverse returns the order that undoes an order of axes.
 func Inverse(axes []int) []int {
 	back := make([]int, len(axes))

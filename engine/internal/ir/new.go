@@ -86,10 +86,7 @@ func countFrom(n *Node) {
 
 // tracked says whether a gradient could be asked through n: nothing flows through integers.
 func tracked(n *Node) bool {
-	if n.Op == Detach || n.Outs == nil && !n.DType.Float() {
-		return false
-	}
-	return slices.ContainsFunc(n.Src, func(s *Node) bool { return s.Tracked })
+	return n.Op != Detach && (n.Outs != nil || n.DType.Float()) && slices.ContainsFunc(n.Src, func(s *Node) bool { return s.Tracked })
 }
 
 // Pair returns what stands for complex numbers where an operation is made: Src are their real and their
@@ -109,11 +106,7 @@ func NotReal(n *Node) string {
 
 // NewConst returns a node of shape [] with that value.
 func NewConst(dev Device, dt dtype.Type, v Scalar) *Node {
-	return newConst(dev, dt, &Attr{Value: v})
-}
-
-func newConst(dev Device, dt dtype.Type, attr *Attr) *Node {
-	n := newNode(Const, attr)
+	n := newNode(Const, &Attr{Value: v})
 	n.DType, n.Shape, n.Dev, n.counted = dt, []int{}, dev, true
 	return n
 }

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -134,11 +135,7 @@ func newBlame() blame {
 
 // on blames n for the new nodes that grads are computed from.
 func (b blame) on(n *Node, grads ...*Node) {
-	from := Origin{n.Origin.Place, n.Op, Backward}
-	if from.Place == "" {
-		from.Place = b.place
-	}
-	b.from(from, grads...)
+	b.from(Origin{cmp.Or(n.Origin.Place, b.place), n.Op, Backward}, grads...)
 }
 
 // from gives an origin to the new nodes that grads are computed from. A node that has one ends the search: so

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,11 +37,7 @@ func (r *rowText) walk(limits Limits) {
 	if r.held == 0 || r.held*r.width() > mostColumns || r.threads*r.perGroup > walkerThreads {
 		return
 	}
-	known := limits.Processors
-	if known == 0 {
-		known = processors
-	}
-	groups := max(min(walkersEach*known, r.rows/(leastWalked*r.perGroup)), r.rows/(mostWalked*r.perGroup), 1)
+	groups := max(min(walkersEach*cmp.Or(limits.Processors, processors), r.rows/(leastWalked*r.perGroup)), r.rows/(mostWalked*r.perGroup), 1)
 	r.walkers = groups * r.perGroup
 }
 
@@ -68,12 +65,6 @@ func (r *rowText) declareColumns() {
 	default:
 		r.pointer("", "mean", dtype.F32, workspace, 0)
 		r.pointer("", "scale", dtype.F32, workspace, r.rows)
-	}
-}
-
-func (r *rowText) beginColumns() {
-	for _, n := range r.sums() {
-		r.line("float sum%d[%d] = {};", n, r.held*r.width())
 	}
 }
 

@@ -59,10 +59,7 @@ const fewColumns = 64 << 20
 func convolve(g *backend.Group, k *Kernel) bool {
 	l := k.limits.Library
 	c, at, ok := describeConvolution(g)
-	if l == nil || !ok {
-		return false
-	}
-	if !l.Always && (c.own() || c.Flops() < leastConvolution) {
+	if l == nil || !ok || !l.Always && (c.own() || c.Flops() < leastConvolution) {
 		return false
 	}
 	if at.WorkspaceBytes, ok = l.Offer(c); !ok {

@@ -36,7 +36,7 @@ func expression(in *backend.Inst, types []dtype.Type, args []string) string {
 	case ir.Cast:
 		return converted(in.DType, args[0])
 	case ir.Bitcast:
-		return reinterpreted(types[0], in.DType, args[0])
+		return fmt.Sprintf("loaded(as_type<%s>(%s(%s)))", memoryTypes[in.DType], memoryTypes[types[0]], args[0])
 	case ir.Gelu:
 		if in.Attr.Flags&ir.TanhApprox != 0 {
 			return "op_gelu_tanh(" + args[0] + ")"
@@ -55,9 +55,4 @@ func converted(to dtype.Type, x string) string {
 		return "round_bfloat(" + s + ")"
 	}
 	return s
-}
-
-// reinterpreted reads the bits of an element as they lie in memory.
-func reinterpreted(from, to dtype.Type, x string) string {
-	return fmt.Sprintf("loaded(as_type<%s>(%s(%s)))", memoryTypes[to], memoryTypes[from], x)
 }

@@ -9,13 +9,6 @@ const FaultSize = 4 + 8*12
 // noFault is the position of a record without a report.
 const noFault = 0xffffffff
 
-// ClearFault writes a record without a report.
-func ClearFault(record []byte) {
-	for i := range record[:FaultSize] {
-		record[i] = 0xff
-	}
-}
-
 // ReadFault returns what a record reports. Of two bad indices whose positions share a slot, the value that is
 // kept may be that of the other: then it is not known.
 func ReadFault(record []byte) (position uint32, value int64, known, found bool) {

@@ -133,10 +133,6 @@ func (p *product) codes(pair int) bool { return p.words(2*pair + 1) }
 // 0, the columns.
 func (p *product) fours(n, axis int) bool { return p.side(n, axis, 4) }
 
-// eights says whether eight elements of operand n, of 16 bits each, can be loaded at once along the inner
-// axis.
-func (p *product) eights(n int) bool { return p.operandType(n).Size() == 2 && p.side(n, innerAxis, 8) }
-
 // side says whether so many elements of operand n lie side by side, from multiples of as many on.
 func (p *product) side(n, axis, count int) bool {
 	v := p.inst.Args[n]
@@ -356,7 +352,7 @@ func (p *product) leftRows(n, depth int, codes, scaled bool) {
 	if !codes { // a compiler would otherwise load the next when it has used the last, to save registers
 		p.line("simdgroup_barrier(mem_flags::mem_none);")
 		p.line("if (start + %d > a.k%d) {", depth*p.few.parts(), n)
-		p.clearRight(n, depth)
+		p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = %s < a.k%d ? w[e] : %s(0);", 4*depth, p.deep(n, "e / 4"), n, typ)
 	}
 	p.line("UNROLL for (int e = 0; e < %d; e++) lefts[e] = %s < a.k%d ? lefts[e] : %s(0);", batch*depth, p.deep(n, fmt.Sprintf("e %% %d", depth)), n, typ)
 	if !codes {
@@ -366,11 +362,6 @@ func (p *product) leftRows(n, depth int, codes, scaled bool) {
 	p.line("UNROLL for (int i = 0; i < %d; i++) {", batch)
 	p.line("const int r = first + i;")
 	p.line("thread const %s* l = lefts + %d * i;", typ, depth)
-}
-
-// clearRight lets w be 0 beyond the inner axis.
-func (p *product) clearRight(n, depth int) {
-	p.line("UNROLL for (int e = 0; e < %d; e++) w[e] = %s < a.k%d ? w[e] : %s(0);", 4*depth, p.deep(n, "e / 4"), n, register(p.inst.DType))
 }
 
 // left loads the left operand of pair n for the rows from first on. As on the right, loads beyond the inner
@@ -401,7 +392,7 @@ func (p *product) chunk(n int) int {
 	switch {
 	case !p.few.down || p.inner[n] < shortInner || !p.fours(2*n, innerAxis) || !p.fours(2*n+1, innerAxis):
 		return 0
-	case p.eights(2*n+1) && p.inner[n] >= 8*p.few.parts():
+	case p.operandType(2*n+1).Size() == 2 && p.side(2*n+1, innerAxis, 8) && p.inner[n] >= 8*p.few.parts():
 		return 8
 	}
 	return 4

@@ -211,7 +211,9 @@ func Render(g *backend.Group, limits Limits) (*Kernel, error) {
 	case backend.Map:
 		return renderMap(g, limits), nil
 	case backend.Reduce:
-		return renderReduce(g, limits), nil
+		k := &Kernel{}
+		k.reduce(g, 0, limits)
+		return k, nil
 	case backend.MatMul:
 		return renderMatMul(g, limits)
 	case backend.Single:

@@ -22,11 +22,6 @@ type place struct {
 	offset  int // elements
 }
 
-// everywhere says whether all threads read the same element.
-func (p *place) everywhere() bool {
-	return !slices.ContainsFunc(p.strides, func(s int) bool { return s != 0 })
-}
-
 // layoutsOf are those of a group's inputs, and then of its outputs.
 func layoutsOf(g *backend.Group) []ir.Layout {
 	list := make([]ir.Layout, 0, len(g.Inputs)+len(g.Outputs))

@@ -113,7 +113,8 @@ func walking(t *text, kind string, width int, outer []int, limits Limits) *piece
 func (w *walker) mapBody(vectors bool) {
 	s := w.space
 	for i := range w.g.Inputs {
-		if s.places[i].everywhere() || isNumber(w.g.Inputs[i]) {
+		varies := slices.ContainsFunc(s.places[i].strides, func(n int) bool { return n != 0 })
+		if !varies || isNumber(w.g.Inputs[i]) { // all threads read the same element
 			w.load(i, vectors)
 		}
 	}

@@ -64,16 +64,10 @@ type reduction struct {
 	base     int // bytes of the workspace that are taken
 }
 
-// renderReduce writes a Reduce group down. Where the innermost axis is reduced, a simdgroup or a threadgroup
-// folds an output; where it is kept, a thread folds a column and threads below it other parts of that. Few
-// large outputs are folded in parts, which a second dispatch merges.
-func renderReduce(g *backend.Group, limits Limits) *Kernel {
-	k := &Kernel{}
-	k.reduce(g, 0, limits)
-	return k
-}
-
-// reduce adds the dispatches of a Reduce group, where base bytes of the workspace are taken.
+// reduce adds the dispatches of a Reduce group, where base bytes of the workspace are taken. Where the
+// innermost axis is reduced, a simdgroup or a threadgroup folds an output; where it is kept, a thread folds a
+// column and threads below it other parts of that. Few large outputs are folded in parts, which a second
+// dispatch merges.
 func (k *Kernel) reduce(g *backend.Group, base int, limits Limits) {
 	r := newReduction(g)
 	r.base, k.Scratch = base, base

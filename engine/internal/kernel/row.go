@@ -233,7 +233,9 @@ func (r *rowText) begin() {
 	}
 	first := fmt.Sprintf("%s(group.x) * %d", r.index, r.perGroup)
 	if r.walkers > 0 {
-		r.beginColumns()
+		for _, n := range r.sums() {
+			r.line("float sum%d[%d] = {};", n, r.held*r.width())
+		}
 		r.line("for (%s first = %s; first < a.rows; first += a.walkers) {", r.index, first)
 		first = "first"
 	}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -143,10 +144,7 @@ func (w *walker) at(name string, p *place) string {
 			expr += fmt.Sprintf("i%d * a.%s_%d", axis, name, axis)
 		}
 	}
-	if expr == "" {
-		return "0"
-	}
-	return expr
+	return cmp.Or(expr, "0")
 }
 
 // load writes down how input i comes into registers, several elements of it if it is a vector.

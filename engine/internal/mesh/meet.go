@@ -308,7 +308,7 @@ func (p Process) connect(ctx context.Context, own net.Listener, addrs []string, 
 			}()
 		}
 	}
-	l := newLink(p.Rank, p.Size)
+	l := &Link{rank: p.Rank, size: p.Size, peers: make([]*peer, p.Size), failed: make(chan struct{}), closed: make(chan struct{})}
 	for range 2 * (p.Size - 1) {
 		var err error
 		select {
@@ -323,7 +323,10 @@ func (p Process) connect(ctx context.Context, own net.Listener, addrs []string, 
 			return nil, err
 		}
 	}
-	l.start()
+	for p := range l.others() {
+		go l.listen(p)
+		go l.watch(p)
+	}
 	return l, nil
 }
 

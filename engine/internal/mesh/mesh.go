@@ -72,10 +72,6 @@ const (
 	lastly = 3 * time.Second
 )
 
-func newLink(rank, size int) *Link {
-	return &Link{rank: rank, size: size, peers: make([]*peer, size), failed: make(chan struct{}), closed: make(chan struct{})}
-}
-
 // add notes a connection.
 func (l *Link) add(a arrival) error {
 	if a.Rank < 0 || a.Rank >= l.size || a.Rank == l.rank {
@@ -97,13 +93,6 @@ func (l *Link) add(a arrival) error {
 	}
 	*to = a.conn
 	return nil
-}
-
-func (l *Link) start() {
-	for p := range l.others() {
-		go l.listen(p)
-		go l.watch(p)
-	}
 }
 
 func (l *Link) others() func(yield func(p *peer) bool) {

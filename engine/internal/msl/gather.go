@@ -22,7 +22,8 @@ func (s *Source) Gather(k *Kernel, function string, values map[string]string) (s
 			members = append(members, t+" "+a.Name+";")
 			locals = append(locals, fmt.Sprintf("%s %s = %s->%[2]s;", t, a.Name, gathered))
 		case Constant:
-			members = append(members, s.bound(s.plain(a.tokens), values)+" "+a.Name+";")
+			place := func(i int) bool { return s.text(i) == "constant" || s.text(i) == "const" || s.text(i) == "&" }
+			members = append(members, s.bound(slices.DeleteFunc(slices.Clone(a.tokens), place), values)+" "+a.Name+";")
 			locals = append(locals, fmt.Sprintf("%s %s = %s->%[2]s;", t, a.Name, gathered))
 		case Attribute:
 			heads = append(heads, fmt.Sprintf("%s %s [[%s]]", t, a.Name, a.Attribute))
@@ -71,11 +72,6 @@ const Struct = "_args"
 
 // gathered is the name of the argument that Gather adds.
 const gathered = "mcs_args"
-
-// plain leaves out what says where a value lies.
-func (s *Source) plain(list []int) []int {
-	return slices.DeleteFunc(slices.Clone(list), func(i int) bool { return s.text(i) == "constant" || s.text(i) == "const" || s.text(i) == "&" })
-}
 
 // bound writes tokens down, with what stands for a template's parameters in their places.
 func (s *Source) bound(list []int, values map[string]string) string {

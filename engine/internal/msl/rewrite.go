@@ -90,7 +90,9 @@ func (s *Source) print(prelude string, edits map[int]string, entries func(*strin
 	var out strings.Builder
 	fmt.Fprintf(&out, "#include %q\n", prelude)
 	if prelude == "cuda.h" {
-		s.cudaConstants(&out)
+		for _, c := range s.Constants {
+			fmt.Fprintf(&out, "#ifdef MSL_CONSTANT_%d\nstatic constexpr %s %s = MSL_CONSTANT_%[1]d;\n#else\nextern \"C\" { __constant__ %[2]s %[3]s; }\n#endif\n", c.Index, c.Type, c.Name)
+		}
 		out.WriteString("MSL_BEGIN\n")
 	}
 	fmt.Fprintf(&out, "namespace %s {\n", s.namespace())
@@ -268,13 +270,6 @@ func (s *Source) cudaTable(edits map[int]string, i int) {
 		edits[s.code[j]] = ""
 	}
 	edits[s.code[i]] = strings.TrimSpace(words)
-}
-
-// cudaConstants declares the function constants.
-func (s *Source) cudaConstants(out *strings.Builder) {
-	for _, c := range s.Constants {
-		fmt.Fprintf(out, "#ifdef MSL_CONSTANT_%d\nstatic constexpr %s %s = MSL_CONSTANT_%[1]d;\n#else\nextern \"C\" { __constant__ %[2]s %[3]s; }\n#endif\n", c.Index, c.Type, c.Name)
-	}
 }
 
 // checkEntries defines the variable of each instance, which leads the runner to it.

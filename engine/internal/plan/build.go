@@ -2,7 +2,9 @@ package plan
 
 import (
 	"context"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -58,7 +60,10 @@ type output struct {
 
 // build compiles a draft and loads its program.
 func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*plan, error) {
-	p := &plan{dev: dev, work: &events.Work{Device: dev.String(), Merged: d.merges()}, scalars: d.scalars, blocks: d.memory.blocks, reused: d.memory.taken}
+	p := &plan{dev: dev, work: &events.Work{Device: dev.String()}, scalars: d.scalars, blocks: d.memory.blocks, reused: d.memory.taken}
+	for _, op := range slices.Sorted(maps.Keys(d.merged)) { // equal work that is done once
+		p.work.Merged = append(p.work.Merged, events.Merged{Op: op, Times: d.merged[op]})
+	}
 	for _, e := range d.launches {
 		p.groups = append(p.groups, e.group)
 	}
@@ -77,7 +82,9 @@ func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*pl
 			launch.Scalars = append(launch.Scalars, d.scalars[k].number(k))
 		}
 		p.program.Launches = append(p.program.Launches, launch)
-		p.work.Launches = append(p.work.Launches, e.counted(p.kernels[i]))
+		g, k := e.group, p.kernels[i]
+		p.work.Launches = append(p.work.Launches, events.Launch{Kernel: g.Name, More: max(0, k.Launches()-1),
+			Bytes: g.Bytes, Flops: max(0, g.Flops), Uncounted: g.Flops < 0, Detail: e.detail(k)})
 		p.from = append(p.from, e.sources())
 	}
 	for _, out := range d.outs {
@@ -93,16 +100,11 @@ func (all *plans) build(ctx context.Context, dev *backend.Device, d *draft) (*pl
 	}
 	p.arena, p.least, p.steps = d.memory.arena, d.most(d.identity()), d.steps
 	p.states.New = func() any { return p.newState() }
-	return p, p.load()
-}
-
-// load gives the backend the program. What the backend has of it goes when the collector finds that nobody
-// has the plan.
-func (p *plan) load() (err error) {
-	if p.loaded, err = p.dev.Backend().Load(p.program); err == nil {
+	// What the backend has of the program goes when the collector finds that nobody has the plan.
+	if p.loaded, err = dev.Backend().Load(p.program); err == nil {
 		runtime.AddCleanup(p, backend.Loaded.Close, p.loaded)
 	}
-	return p.dev.Seen(err)
+	return p, dev.Seen(err)
 }
 
 // placeOf is where a source stands in the plan's table.

@@ -39,7 +39,7 @@ func Describe(ctx context.Context, outs []*ir.Node) (text string, err error) {
 		if g.Flops > 0 {
 			fmt.Fprintf(&b, ", %s flops", units.Count(float64(g.Flops)))
 		}
-		for _, from := range ir.Origins(e.origins(w)) {
+		for _, from := range ir.Origins(originsOf(w, e.sources())) {
 			fmt.Fprintf(&b, "\n   from %s", from)
 		}
 		describeGroup(&b, g)

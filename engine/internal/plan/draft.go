@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
@@ -27,9 +28,12 @@ func draftOf(ctx context.Context, dev *backend.Device, w *ir.Graph) *draft {
 	for i, k := range o.order {
 		e := c.emit(k, o.exports[i])
 		for j, v := range o.exports[i] {
-			e.group.Outputs[j].Final = d.memory.final(v)
+			_, read := d.memory.last[v]
+			e.group.Outputs[j].Final = !read
 		}
-		e.check()
+		if e.failed { // which is a mistake of the planner
+			panic(fmt.Sprintf("plan: group %s reads a view that no layout expresses", e.group.Name))
+		}
 		e.finish()
 		d.launches = append(d.launches, e)
 	}

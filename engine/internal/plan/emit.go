@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
@@ -368,11 +367,4 @@ func (g *graph) flops(x *value) int64 {
 		n += 2 * int64(x.size()) * int64(s[len(s)-1])
 	}
 	return n
-}
-
-// check panics if the group reads a view that no layout expresses, which is a mistake of the planner.
-func (e *emitter) check() {
-	if e.failed {
-		panic(fmt.Sprintf("plan: group %s reads a view that no layout expresses", e.group.Name))
-	}
 }

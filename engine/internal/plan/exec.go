@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,9 +89,7 @@ func (p *plan) execute(ctx context.Context, in *inputs, reused bool, result func
 		if ran.Ended == 0 {
 			ran.Ended = events.Now()
 		}
-		if ran.Planned == 0 { // nothing was launched
-			ran.Planned = ran.Ended
-		}
+		ran.Planned = cmp.Or(ran.Planned, ran.Ended) // nothing may have been launched
 	}
 	records.Ran(ran)
 	p.markReplaced(s, in)

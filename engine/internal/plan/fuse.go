@@ -246,10 +246,7 @@ func (c *clustering) mayJoin(v int, k *cluster) bool {
 		}
 		shape = c.values[k.heavy[p]].shape
 	}
-	if x.size() != ir.Size(shape) || k.kind == backend.Row && !c.joinsRow(v, k) {
-		return false
-	}
-	return c.readable(v, k, shape) && c.fits(k, c.owner[v]) && c.independent(k, c.owner[v])
+	return x.size() == ir.Size(shape) && (k.kind != backend.Row || c.joinsRow(v, k)) && c.readable(v, k, shape) && c.fits(k, c.owner[v]) && c.independent(k, c.owner[v])
 }
 
 // joinsRow says whether v can be part of the epilogue of the row cluster k: an epilogue sees a row op's first
@@ -301,18 +298,12 @@ func (c *clustering) readable(v int, k *cluster, shape []int) bool {
 				return false
 			}
 		default:
-			if _, ok := c.seen(a, shape).apply(c.layout(b)); !ok {
+			if _, ok := ch.then(c.values[b].shape, reshape(shape)).apply(c.layout(b)); !ok {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// seen is the chain from a's base to what an instruction of that shape sees of a.
-func (c *clustering) seen(a int, shape []int) chain {
-	b, ch := c.base(a)
-	return ch.then(c.values[b].shape, reshape(shape))
 }
 
 // fits says whether a and b together read at most as many values as one group may.

@@ -1,12 +1,10 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/events"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
@@ -164,14 +162,6 @@ func (g *graph) add(v value) int {
 	return len(g.values) - 1
 }
 
-// merges lists the equal work that is done once.
-func (g *graph) merges() (list []events.Merged) {
-	for _, op := range slices.Sorted(maps.Keys(g.merged)) {
-		list = append(list, events.Merged{Op: op, Times: g.merged[op]})
-	}
-	return list
-}
-
 // key is equal for values that are equal whatever the leaves hold.
 func (v *value) key() string {
 	b := []byte{byte(v.kind), byte(v.op), byte(v.dtype), byte(v.attr.DType)}
@@ -217,7 +207,10 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 	case n.Op.Family() == ir.FamilyView:
 		return g.view(args[0], stepOf(n.Op, n.Attr, n.Shape))
 	case n.Op == ir.UserKernel && n.Attr.Kernel.Composed():
-		return g.composed(args, args[len(args)-len(n.Outs):])
+		// It is a value of its own, because a value can be the first one of several tuples.
+		tuple := g.add(value{kind: empty, op: ir.UserKernel, attr: ir.Attr{Ints: slices.Clone(args)}})
+		g.parts[tuple] = slices.Clone(args[len(args)-len(n.Outs):])
+		return tuple
 	case n.Op == ir.Pick && g.parts[args[0]] != nil:
 		return g.parts[args[0]][n.Attr.Index]
 	case n.Op == ir.Pick:
@@ -256,14 +249,6 @@ func (g *graph) translate(n *ir.Node, args []int) int {
 		}
 	}
 	return g.add(v)
-}
-
-// composed adds what stands for a tuple whose values are there. It is a value of its own, because a value can
-// be the first one of several tuples.
-func (g *graph) composed(args, parts []int) int {
-	v := g.add(value{kind: empty, op: ir.UserKernel, attr: ir.Attr{Ints: slices.Clone(args)}})
-	g.parts[v] = slices.Clone(parts)
-	return v
 }
 
 // transposedWeight permutes a quantised weight: as a matrix that is read the other way, which products can do

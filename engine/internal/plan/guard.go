@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -73,9 +74,7 @@ func (p *plan) runOne(ctx context.Context, s *state, times []time.Duration, i in
 	if err := p.dev.Seen(p.dev.Backend().Run(ctx, loaded, &s.table, times)); err != nil {
 		return err
 	}
-	if began == 0 {
-		began = s.table.Began
-	}
+	began = cmp.Or(began, s.table.Began)
 	defer func() {
 		s.table.Reset()
 		s.table.Began = began
@@ -124,7 +123,7 @@ func (f *flaw) what() string {
 		name = fmt.Sprintf("NaN (%d) and infinity (%d)", f.nan, f.inf)
 	}
 	text := fmt.Sprintf("%s in %d of %d elements of %v%v", name, n, ir.Size(f.typ.Shape), f.typ.DType, f.typ.Shape)
-	if at := coordinates(f.first, f.typ.Shape); len(at) > 0 {
+	if at := ir.IndexOf(f.first, f.typ.Shape); len(at) > 0 {
 		text += fmt.Sprintf(", the first at %v", at)
 	}
 	return text
@@ -147,14 +146,6 @@ func counted(n int, what string) string {
 		return ""
 	}
 	return fmt.Sprintf("%d %s", n, what)
-}
-
-func coordinates(i int, shape []int) []int {
-	at := make([]int, len(shape))
-	for k, d := range slices.Backward(shape) {
-		at[k], i = i%d, i/d
-	}
-	return at
 }
 
 // unsound looks at what launch i has written; it returns nil if all of it is finite.

@@ -98,12 +98,6 @@ func (m *placement) makeRoom(watch *watch, kernels []*compiled) []int {
 	return at
 }
 
-// final says whether nothing in the plan reads v.
-func (m *placement) final(v int) bool {
-	_, read := m.last[v]
-	return !read
-}
-
 func (m *placement) own(v, bytes int) {
 	m.at[v] = source{fromBlock, len(m.blocks)}
 	m.blocks, m.taken = append(m.blocks, bytes), append(m.taken, reuse{leaf: -1})

@@ -42,9 +42,7 @@ func (g *graph) computes(v int, n *ir.Node, place int32) {
 	}
 }
 
-// origins says where e's launch comes from, each origin once; nothing if none of the nodes knows.
-func (e *emitter) origins(w *ir.Graph) []ir.Origin { return originsOf(w, e.sources()) }
-
+// originsOf says where nodes come from, each origin once; nothing if none of the nodes knows.
 func originsOf(w *ir.Graph, nodes []int32) (list []ir.Origin) {
 	for _, n := range nodes {
 		if o := w.Nodes[n].Origin; o.Known() && !slices.Contains(list, o) {
@@ -116,12 +114,6 @@ func sourceOf(k *compiled, g *backend.Group) func() string {
 		}
 		return b.String()
 	}
-}
-
-// counted is what e's launch counts as.
-func (e *emitter) counted(k *compiled) events.Launch {
-	g := e.group
-	return events.Launch{Kernel: g.Name, More: max(0, k.Launches()-1), Bytes: g.Bytes, Flops: max(0, g.Flops), Uncounted: g.Flops < 0, Detail: e.detail(k)}
 }
 
 // detail says what e's launch does.

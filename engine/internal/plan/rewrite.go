@@ -135,9 +135,7 @@ func (g *rewriting) product(v int) (product, factor int) {
 	b, c := g.base(v)
 	x := &g.values[b]
 	switch {
-	case g.uses[b] != 1 || !c.direct():
-		return -1, -1
-	case x.apart:
+	case g.uses[b] != 1 || x.apart || !c.direct():
 		return -1, -1
 	case x.kind == heavy && x.op == ir.MatMul:
 		return b, -1

@@ -189,7 +189,7 @@ func (p *Reader) describe(m message, about *[]byte) (table, error) {
 		return table{}, err
 	}
 	f := &flat{b: *about, text: len(*about)}
-	t := f.root()
+	t := f.tableAt(f.follow(0))
 	return t, f.err
 }
 

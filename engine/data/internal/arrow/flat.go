@@ -49,8 +49,6 @@ type table struct {
 	n      int
 }
 
-func (f *flat) root() table { return f.tableAt(f.follow(0)) }
-
 func (f *flat) tableAt(at int) table {
 	fields := int64(at) - f.number(at, 4)
 	if f.err != nil || fields < 0 || fields > int64(len(f.b)-4) {

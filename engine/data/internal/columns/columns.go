@@ -46,14 +46,6 @@ type Written struct {
 	Missing []bool
 }
 
-// Text is how many bytes text i has; 0 if there are no texts.
-func (w *Written) Text(i int) int {
-	if v, ok := w.Values.([]string); ok {
-		return len(v[i])
-	}
-	return 0
-}
-
 // Lacks says whether value i is missing.
 func (w *Written) Lacks(i int) bool { return w.Missing != nil && w.Missing[i] }
 
@@ -67,7 +59,9 @@ const (
 func Together(list []Written, from, rows int) (n int) {
 	for text := 0; from+n < rows && n < writtenRows && text < writtenText; n++ {
 		for i := range list {
-			text += list[i].Text(from + n)
+			if v, ok := list[i].Values.([]string); ok {
+				text += len(v[from+n])
+			}
 		}
 	}
 	return n

@@ -24,6 +24,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/checked"
+	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/isa"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
 	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/internal/few"
@@ -55,7 +56,7 @@ func describe(threads, processors int) string {
 	if threads > processors {
 		text += fmt.Sprintf(" on %d", processors)
 	}
-	return text + ", " + instructionSet()
+	return text + ", " + isa.Level().String()
 }
 
 // A Backend computes on the processor.

@@ -138,15 +138,10 @@ const (
 	partialBytes  = 16 << 20
 )
 
-// normPieces is the number of partial gradients.
-func (k *rowKernel[T]) normPieces() int {
-	return min((k.rows+normPieceRows-1)/normPieceRows, 32, max(4, partialBytes/(8*max(1, k.n))))
-}
-
 // runNormGrad computes dx row by row, and dweight (and dbias) as sums of one partial for each piece of rows.
 func (k *rowKernel[T]) runNormGrad(l *launch, gradRow func(k *rowKernel[T], x, w, dy, d, dw, db unsafe.Pointer), vectors int) {
 	w := k.vector()[0]
-	pieces := k.normPieces()
+	pieces := min((k.rows+normPieceRows-1)/normPieceRows, 32, max(4, partialBytes/(8*max(1, k.n))))
 	partial := partialSums[T]{vectors: vectors, stride: k.n + 80} // not a multiple of a page, at which addresses would get in each other's way
 	partial.sums = elements[T](l.scratch.bytes(k.size() * vectors * max(1, pieces) * partial.stride))
 	if pieces == 0 {

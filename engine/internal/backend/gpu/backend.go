@@ -99,7 +99,7 @@ func LimitsOf(d Info) kernel.Limits {
 func (b *Backend) limits() kernel.Limits {
 	l := LimitsOf(b.info)
 	if b.library != nil {
-		l.Library = b.library.limits()
+		l.Library = &kernel.Library{Offer: b.library.offer, Room: l.Room, Memory: int(b.info.Memory), Always: b.library.always}
 	}
 	return l
 }

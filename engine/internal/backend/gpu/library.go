@@ -161,12 +161,6 @@ const mostRoom = 256 << 20
 // library needs beside them: a small part of its memory.
 func RoomOf(d Info) int { return int(min(mostRoom, d.Memory/256)) }
 
-// limits tells package kernel what there is.
-func (l *library) limits() *kernel.Library {
-	info := l.device.Info()
-	return &kernel.Library{Offer: l.offer, Room: RoomOf(info), Memory: int(info.Memory), Always: l.always}
-}
-
 // A libraryCall is a step of a group that a library computes.
 type libraryCall struct {
 	*choice

@@ -38,10 +38,6 @@ func fillingOf(t *backend.Table) filling {
 	return f
 }
 
-func (f filling) equal(g filling) bool {
-	return slices.Equal(f.addresses, g.addresses) && slices.Equal(f.numbers, g.numbers)
-}
-
 // mostSlots is how many sets of addresses a program with products of a library has graphs of.
 const mostSlots = 4
 
@@ -49,7 +45,9 @@ const mostSlots = 4
 // the same addresses for a library, and of several the one that was used least recently. b.mu is held.
 func (b *Backend) slot(l *loaded, t *backend.Table) (*slot, error) {
 	f := fillingOf(t)
-	at := slices.IndexFunc(l.slots, func(s *slot) bool { return s.filled.equal(f) })
+	at := slices.IndexFunc(l.slots, func(s *slot) bool {
+		return slices.Equal(s.filled.addresses, f.addresses) && slices.Equal(s.filled.numbers, f.numbers)
+	})
 	if at >= 0 {
 		s := l.slots[at]
 		l.slots = slices.Delete(l.slots, at, at+1)

@@ -22,12 +22,6 @@ func Disturbed(ctx context.Context, seed uint64) context.Context {
 	return context.WithValue(ctx, disturbance, rand.New(rand.NewPCG(seed, 11)))
 }
 
-// disturber is what disturbs the launches of ctx, or nil.
-func disturber(ctx context.Context) *rand.Rand {
-	rng, _ := ctx.Value(disturbance).(*rand.Rand)
-	return rng
-}
-
 // grain is the relative change: two steps of a float32. Those of an F64 are finer.
 const (
 	grain = 1.0 / (1 << 22)

@@ -178,7 +178,9 @@ func run(ctx context.Context, l *backend.Launch, t *backend.Table) (err error) {
 	inputs := make([]value, len(g.Inputs))
 	for i, in := range g.Inputs {
 		if in.Buf < 0 {
-			inputs[i] = scalar(in.DType, t.Scalar(l.Scalars[in.Scalar]))
+			inputs[i] = newValue(in.DType, nil)
+			inputs[i].put(0, t.Scalar(l.Scalars[in.Scalar]))
+			inputs[i].round()
 		} else {
 			inputs[i] = load(t.At(l.Bufs[in.Buf]), in.DType, in.Layout)
 		}
@@ -190,7 +192,7 @@ func run(ctx context.Context, l *backend.Launch, t *backend.Table) (err error) {
 		}
 		return results[r.Index][r.Result]
 	}
-	rng := disturber(ctx)
+	rng, _ := ctx.Value(disturbance).(*rand.Rand)
 	for i := range g.Insts {
 		if ctx.Err() != nil {
 			return backend.Interrupted(ctx)

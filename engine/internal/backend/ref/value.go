@@ -41,13 +41,6 @@ func results(in *backend.Inst) []value {
 	return list
 }
 
-func scalar(dt dtype.Type, s ir.Scalar) value {
-	v := newValue(dt, nil)
-	v.put(0, s)
-	v.round()
-	return v
-}
-
 // put sets element i.
 func (v value) put(i int, s ir.Scalar) {
 	switch {

@@ -88,16 +88,11 @@ func (w *Writer) write(at time.Time, step int, add func(b []byte) []byte) error 
 	if step != 0 {
 		event = varintField(event, 2, uint64(step))
 	}
-	_, err := w.file.Write(record(add(event)))
-	return err
-}
-
-// record puts lengths and checksums around data.
-func record(data []byte) []byte {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
+	event = add(event)
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(event))) // lengths and checksums stand around it
 	b = binary.LittleEndian.AppendUint32(b, masked(b))
-	b = append(b, data...)
-	return binary.LittleEndian.AppendUint32(b, masked(data))
+	_, err := w.file.Write(binary.LittleEndian.AppendUint32(append(b, event...), masked(event)))
+	return err
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

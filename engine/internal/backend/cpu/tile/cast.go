@@ -122,13 +122,6 @@ func truncate[A float32 | float64, D Integer](t dtype.Type) vec.Func {
 	}
 }
 
-// fillScalar fills a register with a scalar argument of a command.
-func fillScalar(p unsafe.Pointer, reg dtype.Type, v ir.Scalar) {
-	var element [8]byte
-	ir.Append(reg, element[:0], v)
-	fillElement(p, reg, unsafe.Pointer(&element))
-}
-
 // fillElement fills a register with the element of dtype t at src.
 func fillElement(p unsafe.Pointer, t dtype.Type, src unsafe.Pointer) {
 	switch t {

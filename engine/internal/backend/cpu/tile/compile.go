@@ -162,7 +162,11 @@ func (c *compiler) load(i int) value {
 		return value{raw, in.DType}
 	}
 	s := c.target(backend.In(i), in.DType)
-	c.emit(vec.Of(widening(in.DType)), s, raw, 0, 0)
+	widening := vec.FromBF16
+	if in.DType == dtype.F16 {
+		widening = vec.FromF16
+	}
+	c.emit(vec.Of(widening), s, raw, 0, 0)
 	return value{s, in.DType}
 }
 
@@ -188,13 +192,6 @@ func (c *compiler) storedInto(i int, w walk, into int) uint16 {
 	})
 	c.raw[i] = s
 	return s
-}
-
-func widening(t dtype.Type) vec.ID {
-	if t == dtype.F16 {
-		return vec.FromF16
-	}
-	return vec.FromBF16
 }
 
 func (c *compiler) emit(fn vec.Func, d, a, b, x uint16) {
@@ -310,7 +307,7 @@ func (c *compiler) fusedMulAdd(in *backend.Inst) (mul *backend.Inst, other backe
 		if _, isInput := r.Input(); isInput || c.all[r] != 1 || in.Args[0] == in.Args[1] || slices.Contains(c.spec.Given, r) {
 			continue
 		}
-		if m := &c.spec.Group.Insts[r.Index]; m.Op == ir.Mul && m.DType == in.DType && c.computed(r.Index) && !c.isOut(r) {
+		if m := &c.spec.Group.Insts[r.Index]; m.Op == ir.Mul && m.DType == in.DType && slices.Contains(c.spec.Insts, r.Index) && !c.isOut(r) {
 			return m, in.Args[1-k], true
 		}
 	}
@@ -319,11 +316,6 @@ func (c *compiler) fusedMulAdd(in *backend.Inst) (mul *backend.Inst, other backe
 
 func (c *compiler) isOut(r backend.Ref) bool {
 	return slices.ContainsFunc(c.spec.Outs, func(o Out) bool { return o.Value == r })
-}
-
-// computed reports whether instruction i belongs to the program.
-func (c *compiler) computed(i int) bool {
-	return slices.Contains(c.spec.Insts, i)
 }
 
 // storeOuts copies or converts the outputs that are not computed in place.

@@ -12,7 +12,8 @@ import (
 func (p *Program) List(b *strings.Builder) {
 	for i := range p.code {
 		s := &p.code[i]
-		fmt.Fprintf(b, "\n  %s r%d ← r%d r%d r%d", functionName(s.fn), s.d, s.a, s.b, s.c)
+		name := runtime.FuncForPC(reflect.ValueOf(s.fn).Pointer()).Name() // as Go's linker knows it: …/vec.expAVX512
+		fmt.Fprintf(b, "\n  %s r%d ← r%d r%d r%d", name[strings.LastIndexByte(name, '/')+1:], s.d, s.a, s.b, s.c)
 	}
 	for _, in := range p.inputs {
 		fmt.Fprintf(b, "\n  r%d: input %d", in.slot, in.buf)
@@ -23,12 +24,6 @@ func (p *Program) List(b *strings.Builder) {
 	for i, o := range p.outs {
 		fmt.Fprintf(b, "\n  r%d: output %d", o.slot, i)
 	}
-}
-
-// functionName is the name of a function in its package, as Go's linker knows it: expAVX512.
-func functionName(f any) string {
-	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
-	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
 // Steps returns how many steps a program has.

@@ -168,7 +168,10 @@ func (s *State) gather(i int, reg unsafe.Pointer, start, n int) {
 		n -= run
 		if run == inner.size && last > 0 && dims[last-1].stride == 0 {
 			again := min(n/run, dims[last-1].size-1-s.coord[last-1])
-			repeat(reg, run*int(in.size), again)
+			done := run * int(in.size)
+			for all := unsafe.Slice((*byte)(reg), done*(1+again)); done < len(all); done *= 2 {
+				copy(all[done:], all[:done])
+			}
 			reg = unsafe.Add(reg, uintptr(again*run)*in.size)
 			n -= again * run
 			s.coord[last-1] += again
@@ -188,13 +191,6 @@ func (s *State) gather(i int, reg unsafe.Pointer, start, n int) {
 			offset -= s.coord[k] * dims[k].stride
 			s.coord[k] = 0
 		}
-	}
-}
-
-// repeat writes so many bytes again and again behind themselves, doubling what there is.
-func repeat(p unsafe.Pointer, bytes, times int) {
-	for all := unsafe.Slice((*byte)(p), bytes*(1+times)); bytes < len(all); bytes *= 2 {
-		copy(all[bytes:], all[:bytes])
 	}
 }
 

@@ -192,7 +192,9 @@ func (s *State) Bind(bufs [][]byte, scalars []ir.Scalar) {
 	for _, c := range s.prog.consts {
 		reg := Register(c.dtype)
 		if c.buf < 0 {
-			fillScalar(s.ptr[c.slot], reg, scalars[c.scalar])
+			var element [8]byte
+			ir.Append(reg, element[:0], scalars[c.scalar])
+			fillElement(s.ptr[c.slot], reg, unsafe.Pointer(&element))
 			continue
 		}
 		fillElement(s.ptr[c.slot], c.dtype, unsafe.Pointer(&bufs[c.buf][c.offset*c.dtype.Size()]))

@@ -75,14 +75,6 @@ const (
 	NumIDs
 )
 
-var names = [NumIDs]string{"neg", "abs", "sign", "floor", "ceil", "round", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt",
-	"recip", "sin", "cos", "tanh", "erf", "sigmoid", "silu", "gelu", "gelu_tanh", "add", "sub", "mul", "div", "max", "min",
-	"fma", "pow", "eq", "ne", "lt", "le", "gt", "ge", "is_nan", "where", "from_f16", "from_bf16", "from_i32", "from_u8",
-	"to_f16", "to_bf16", "to_i32", "to_bool", "round_f16", "round_bf16"}
-
-// String returns the name in lower case, "from_bf16".
-func (id ID) String() string { return names[id] }
-
 // best is the table for this machine; package initialisation on amd64 replaces entries of the portable one.
 var best = portable
 

@@ -115,15 +115,10 @@ func (d *Driver) Seen() (names []string) {
 	return names
 }
 
-// load opens the library at the first need; how that went is remembered.
-func (d *Driver) load() (*api, error) {
-	d.once.Do(func() { d.api, d.err = load(d.Libraries) })
-	return d.api, d.err
-}
-
 // Devices asks the driver, which takes about a tenth of a second the first time.
 func (d *Driver) Devices() ([]gpu.Info, error) {
-	a, err := d.load()
+	d.once.Do(func() { d.api, d.err = load(d.Libraries) })
+	a, err := d.api, d.err
 	if err != nil {
 		return nil, err
 	}

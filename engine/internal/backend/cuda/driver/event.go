@@ -37,13 +37,6 @@ func (d *device) keepEvent(k kind, e uintptr) {
 	d.idle[k] = append(d.idle[k], e)
 }
 
-// between is the time from one event to another; both are over.
-func (d *device) between(from, to uintptr) (time.Duration, error) {
-	milliseconds := new(float32)
-	err := d.do(cuEventElapsedTime, uintptr(unsafe.Pointer(milliseconds)), from, to)
-	return time.Duration(float64(*milliseconds) * float64(time.Millisecond)), err
-}
-
 // An event is the end of a commit.
 type event struct {
 	gpu.End
@@ -108,7 +101,9 @@ func (t *stamp) Since(earlier gpu.Stamp) (time.Duration, error) {
 	if !ok || from.device != t.device || t.event == 0 || from.event == 0 {
 		return 0, t.device.misused(cuEventElapsedTime, "got a stamp of another device, or one that was closed")
 	}
-	return t.device.between(from.event, t.event)
+	milliseconds := new(float32)
+	err := t.device.do(cuEventElapsedTime, uintptr(unsafe.Pointer(milliseconds)), from.event, t.event)
+	return time.Duration(float64(*milliseconds) * float64(time.Millisecond)), err
 }
 
 // Close gives the event back.

@@ -235,7 +235,8 @@ func (c *compiler) run(j *job) *compiled {
 	runtime.KeepAlive(texts)
 	if int32(code) != success {
 		messages, _ := c.get(*program, c.logSize, c.log)
-		return failed("nvrtcCompileProgram", code, cText(messages))
+		messages, _, _ = bytes.Cut(messages, []byte{0})
+		return failed("nvrtcCompileProgram", code, string(bytes.TrimSpace(messages)))
 	}
 	size, content := c.cubinSize, c.cubin
 	if j.PTX {
@@ -267,11 +268,6 @@ func cStrings(list []string) (texts [][]byte, table []uintptr) {
 		table = append(table, uintptr(unsafe.Pointer(&b[0])))
 	}
 	return texts, table
-}
-
-func cText(b []byte) string {
-	text, _, _ := bytes.Cut(b, []byte{0})
-	return strings.TrimSpace(string(text))
 }
 
 // cachePath is the file in a folder for what follows from a key, or "" when nothing is to be kept.
