@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/generic"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -128,16 +129,6 @@ func (v *env) imports(d *world.Decl) (objs []types.Object) {
 	return objs
 }
 
-func paramNames(list *ast.FieldList) (ids []*ast.Ident) {
-	if list == nil {
-		return nil
-	}
-	for _, f := range list.List {
-		ids = append(ids, f.Names...)
-	}
-	return ids
-}
-
 func (v *env) funcInstance(in *instance) error {
 	d, p, err := v.generic(in.generic)
 	if err != nil {
@@ -148,7 +139,7 @@ func (v *env) funcInstance(in *instance) error {
 		return err
 	}
 	f := node.(*ast.FuncDecl)
-	objs := bind(paramNames(f.Type.TypeParams), in.args)
+	objs := bind(walk.Names(f.Type.TypeParams), in.args)
 	f.Type.TypeParams = nil
 	f.Name.Name = in.name
 	st := v.stageOf(in.generic.Pkg())

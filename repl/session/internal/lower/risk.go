@@ -107,7 +107,7 @@ func (l *Lowerer) riskyOperation(op token.Token, x, y ast.Expr) bool {
 // mapElement says whether an expression is an element of a map: setting it panics if the map is nil.
 func (l *Lowerer) mapElement(e ast.Expr) bool {
 	x, ok := ast.Unparen(e).(*ast.IndexExpr)
-	return ok && isMap(l.typeOf(x.X))
+	return ok && isA[*types.Map](l.typeOf(x.X))
 }
 
 // holdsInterface says whether comparing two values of a type compares interfaces, whose values may not be

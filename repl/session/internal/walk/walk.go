@@ -91,6 +91,16 @@ func IsPointer(t types.Type) bool {
 	return ok
 }
 
+// Names are the names in a list of parameters, results or type parameters, which may be nil.
+func Names(list *ast.FieldList) (names []*ast.Ident) {
+	if list != nil {
+		for _, f := range list.List {
+			names = append(names, f.Names...)
+		}
+	}
+	return names
+}
+
 // Types are the types of a tuple's variables.
 func Types(tuple *types.Tuple) (list []types.Type) {
 	for v := range tuple.Variables() {
