@@ -167,10 +167,6 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 	}
 	var v display.Value
 	tensor.Within(ctx, func() {
-		if m.Do != nil {
-			v, err = m.Do(ctx, s, strings.TrimSpace(rest))
-			return
-		}
 		c := &call{s: s, table: t, magic: m, flags: flags, rest: rest}
 		switch {
 		case m.needs != "":
@@ -178,7 +174,11 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 		case m.Args == "" && m.Takes == TakesNothing:
 			err = c.nothing()
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case m.Do != nil:
+			v, err = m.Do(ctx, s, strings.TrimSpace(rest))
+		default:
 			v, err = m.run(ctx, c)
 		}
 	})
