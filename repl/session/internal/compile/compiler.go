@@ -62,7 +62,7 @@ type Compiler struct {
 
 	Trace func(*ast.File) // for tests: gets each file of the interpreter
 
-	before  *Out // the result of the expression before, during a check: see resultOf
+	before  *Out // the result of the expression before, during a check: see checkGroup
 	results int  // how many of these were made
 }
 
