@@ -25,7 +25,7 @@ func engineMagics() []*Magic {
 		Example: "%guard nan on\n%guard nan off",
 		run:     runGuard,
 	}, {
-		Name: "seed", Family: "Engine", Args: "N",
+		Name: "seed", Family: "Engine", Args: "N", needs: "seed",
 		Summary: "start the random numbers of tensors over from a seed",
 		Help:    "The same seed gives the same values on every device.",
 		Example: "%seed 7",
@@ -70,13 +70,9 @@ func runGuard(_ context.Context, c *call) (display.Value, error) {
 }
 
 func runSeed(_ context.Context, c *call) (display.Value, error) {
-	text, err := c.need("seed")
+	seed, err := strconv.ParseUint(c.rest, 0, 64)
 	if err != nil {
-		return nil, err
-	}
-	seed, err := strconv.ParseUint(text, 0, 64)
-	if err != nil {
-		return nil, c.errorf("got %q, want a whole number from 0 to 2^64-1", text)
+		return nil, c.errorf("got %q, want a whole number from 0 to 2^64-1", c.rest)
 	}
 	tensor.Seed(seed)
 	return nil, nil
@@ -125,9 +121,6 @@ func runDevice(ctx context.Context, c *call) (display.Value, error) {
 }
 
 func runMem(_ context.Context, c *call) (display.Value, error) {
-	if err := c.nothing(); err != nil {
-		return nil, err
-	}
 	if c.on("free") {
 		giveBack()
 		debug.FreeOSMemory()

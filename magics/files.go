@@ -23,19 +23,19 @@ import (
 
 func fileMagics() []*Magic {
 	return []*Magic{{
-		Name: "run", Family: "Files and history", Args: "FILE.mcs", Session: true, Takes: TakesFiles,
+		Name: "run", Family: "Files and history", Args: "FILE.mcs", needs: "file", Session: true, Takes: TakesFiles,
 		Summary: "run a file's cells in this session",
 		Help:    "The names that it declares stay. The first cell that fails ends it.",
 		Example: "%run setup.mcs",
 		run:     runFile,
 	}, {
-		Name: "load", Family: "Files and history", Args: "FILE.mcs", Session: true, Takes: TakesFiles,
+		Name: "load", Family: "Files and history", Args: "FILE.mcs", needs: "file", Session: true, Takes: TakesFiles,
 		Summary: "show a file's cells and put them into the history, ready to be edited and run",
 		Help:    "The file must be text. Of a long one the first 200 lines are shown; the history has all cells.",
 		Example: "%load lora.mcs",
 		run:     loadFile,
 	}, {
-		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", Session: true, Takes: TakesFiles,
+		Name: "save", Family: "Files and history", Args: "FILE [CELLS]", needs: "file", Session: true, Takes: TakesFiles,
 		Flags:   []Flag{{Name: "f", Help: "replace a file that exists"}},
 		Summary: "write the session's cells to a .mcs, .ipynb, .html, .md or .go file",
 		Help: "Cells that failed are left out, and so are %save, %load, %run, %edit, %history and %help. CELLS are numbers and ranges.\n" +
@@ -67,11 +67,7 @@ func (c *call) path(name string) string {
 }
 
 func (c *call) readFile() (*mcsfile.File, error) {
-	name, err := c.need("file")
-	if err != nil {
-		return nil, err
-	}
-	f, err := notebook.Read(c.path(name), name)
+	f, err := notebook.Read(c.path(c.rest), c.rest)
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}
@@ -165,10 +161,6 @@ func (l loaded) Preload() []string { return l }
 
 func saveFile(ctx context.Context, c *call) (display.Value, error) {
 	words := c.words()
-	if len(words) == 0 {
-		_, err := c.need("file")
-		return nil, err
-	}
 	wanted, err := parseRanges(words[1:])
 	if err != nil {
 		return nil, c.errorf("%w", err)
@@ -331,20 +323,17 @@ func editCell(_ context.Context, c *call) (display.Value, error) {
 	if err != nil {
 		return c.declaration(words[0])
 	}
-	for _, cell := range c.s.History() {
-		if cell.N == n {
-			return editable(cell.Source), nil
-		}
+	if source := c.cellText(n); source != "" {
+		return editable(source), nil
 	}
 	return nil, c.errorf("there is no cell %d", n)
 }
 
 // lastCell returns the newest cell with code, not only commands about the session. It may have failed.
 func (c *call) lastCell() (display.Value, error) {
-	cells := c.s.History()
-	for i := len(cells) - 1; i >= 0; i-- {
-		cells[i].Err = false
-		if source := saved(cells[i]); source != "" {
+	for _, cell := range slices.Backward(c.s.History()) {
+		cell.Err = false
+		if source := saved(cell); source != "" {
 			return editable(source), nil
 		}
 	}
@@ -362,10 +351,8 @@ func (c *call) declaration(name string) (display.Value, error) {
 	if info.Source != "" {
 		return editable(info.Source), nil
 	}
-	for _, cell := range c.s.History() { // a variable: the cell that made it
-		if cell.N == info.Cell {
-			return editable(cell.Source), nil
-		}
+	if source := c.cellText(info.Cell); source != "" { // a variable: the cell that made it
+		return editable(source), nil
 	}
 	return nil, c.errorf("the cell that declares %s is not in the history", name)
 }

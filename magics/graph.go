@@ -17,7 +17,7 @@ import (
 
 func graphMagics() []*Magic {
 	return []*Magic{{
-		Name: "graph", Family: "Timing", Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Name: "graph", Family: "Timing", Args: "STATEMENT", needs: "statement", Takes: TakesGo, Cell: true,
 		Flags: []Flag{
 			{Name: "fuse", Kind: Choice, Choices: []string{"on", "off"}, Help: "with fusion on or off for this statement"},
 			{Name: "n", Kind: Integer, Default: "50", Help: "show so many launches"},

@@ -13,7 +13,7 @@ import (
 
 func kernelMagics() []*Magic {
 	return []*Magic{{
-		Name: "kernels", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Name: "kernels", Family: "Timing", Varies: true, Args: "STATEMENT", needs: "statement", Takes: TakesGo, Cell: true,
 		Flags: []Flag{
 			{Name: "fuse", Kind: Choice, Choices: []string{"on", "off"}, Help: "with fusion on or off for this statement"},
 			{Name: "diff", Help: "count with fusion off and on, and show what fusion changed"},

@@ -42,7 +42,8 @@ type Magic struct {
 	Outside bool   // it runs a command of the system
 	Session bool   // it is about the session as such, and has no place in a file made of it
 
-	run func(ctx context.Context, c *call) (display.Value, error)
+	needs string // what the arguments are called that it cannot do without; it gets them without spaces around
+	run   func(ctx context.Context, c *call) (display.Value, error)
 	// Do runs a command of Table.More; args is the text behind its name.
 	Do func(ctx context.Context, s *session.Session, args string) (display.Value, error)
 }
@@ -166,11 +167,20 @@ func (t Table) Run(ctx context.Context, s *session.Session, line string) (displa
 	}
 	var v display.Value
 	tensor.Within(ctx, func() {
-		if m.Do != nil {
-			v, err = m.Do(ctx, s, strings.TrimSpace(rest))
-			return
+		c := &call{s: s, table: t, magic: m, flags: flags, rest: rest}
+		switch {
+		case m.needs != "":
+			c.rest, err = c.need(m.needs)
+		case m.Args == "" && m.Takes == TakesNothing:
+			err = c.nothing()
 		}
-		v, err = m.run(ctx, &call{s: s, table: t, magic: m, flags: flags, rest: rest})
+		switch {
+		case err != nil:
+		case m.Do != nil:
+			v, err = m.Do(ctx, s, strings.TrimSpace(rest))
+		default:
+			v, err = m.run(ctx, c)
+		}
 	})
 	if refused := new(session.CheckError); !whole && errors.As(err, &refused) {
 		typeable(refused, line, rest)

@@ -28,7 +28,7 @@ func profileMagics() []*Magic {
 	budget := Flag{Name: "t", Kind: Duration, Default: "1s", Help: "repeat the statement for so long"}
 	runs := Flag{Name: "n", Kind: Integer, Default: "0", Help: "repeat it so often instead"}
 	return []*Magic{{
-		Name: "profile", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Name: "profile", Family: "Timing", Varies: true, Args: "STATEMENT", needs: "statement", Takes: TakesGo, Cell: true,
 		Flags: []Flag{budget, runs,
 			{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write a flame graph (.svg), a trace for Perfetto (.json), a profile of Go functions and lines for go tool pprof (.pb.gz), or one run on a Mac's GPU for Xcode (.gputrace)"}},
 		Summary: "where the time of a statement goes: lines of cells, and kernels",

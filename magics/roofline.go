@@ -15,7 +15,7 @@ import (
 
 func rooflineMagics() []*Magic {
 	return []*Magic{{
-		Name: "roofline", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Name: "roofline", Family: "Timing", Varies: true, Args: "STATEMENT", needs: "statement", Takes: TakesGo, Cell: true,
 		Flags:   []Flag{{Name: "o", Kind: Text, Arg: "FILE", Outside: true, Help: "write the plot to FILE.svg or FILE.png"}},
 		Summary: "plot the kernels of a statement against what the device can do",
 		Help: "Across: operations for each byte that a kernel reads or writes. Up: the arithmetic that it did in a second. The lines are the\n" +

@@ -22,12 +22,14 @@ const interpolation = "{x} is the value of the session's variable x, if it is te
 
 func shellMagics() []*Magic {
 	return append([]*Magic{{
-		Name: "!", Family: "System", Args: "COMMAND", Takes: TakesFiles, Outside: true,
+		Name: "!", Family: "System", Args: "COMMAND", needs: "command", Takes: TakesFiles, Outside: true,
 		Summary: "run a command of the system's shell",
 		Help: "Its output appears as it comes. It has no standard input. Ctrl-C ends it. What Go can read, with names that the session\n" +
 			"knows, is Go: !ok negates ok. A blank behind the sign asks the shell.\n" + interpolation,
 		Example: "!ls -l\n!wc -l {file}",
-		run:     runShell,
+		run: func(ctx context.Context, c *call) (display.Value, error) {
+			return nil, c.shell(ctx, c.rest, c.s.Stdout())
+		},
 	}, {
 		Name: ":=!", Family: "System", Args: "NAME := !COMMAND", Takes: TakesFiles, Outside: true,
 		Summary: "keep the lines that a command of the shell prints, a []string",
@@ -38,14 +40,6 @@ func shellMagics() []*Magic {
 		Example: "files := !ls *.safetensors\nlog, err := !git log --oneline -5",
 		run:     captureShell,
 	}}, folderMagics()...)
-}
-
-func runShell(ctx context.Context, c *call) (display.Value, error) {
-	line, err := c.need("command")
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.shell(ctx, line, c.s.Stdout())
 }
 
 // captureShell assigns the lines that a command prints.

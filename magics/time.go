@@ -18,12 +18,9 @@ import (
 )
 
 func runTime(ctx context.Context, c *call) (display.Value, error) {
-	source, err := c.need("statement")
+	code := parsed(c.rest)
+	err := c.settleInputs(code)
 	if err != nil {
-		return nil, err
-	}
-	code := parsed(source)
-	if err := c.settleInputs(code); err != nil {
 		return nil, err
 	}
 	o := oneRun{watch: bench.NewWatch(c.table.Clock)}

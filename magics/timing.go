@@ -15,14 +15,14 @@ import (
 
 func timingMagics() []*Magic {
 	return []*Magic{{
-		Name: "time", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true,
+		Name: "time", Family: "Timing", Varies: true, Args: "STATEMENT", needs: "statement", Takes: TakesGo, Cell: true,
 		Summary: "run once: the value, the time, the launches",
 		Help: "What the statement makes is evaluated and the device has finished before the clock stops. Variables that\n" +
 			"it declares stay; those that it assigns to are put back. Shown is the value of the last expression, or of what the last line declares.",
 		Example: "%time m.Logits(ids)",
 		run:     runTime,
 	}, {
-		Name: "timeit", Family: "Timing", Varies: true, Args: "STATEMENT", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
+		Name: "timeit", Family: "Timing", Varies: true, Args: "STATEMENT", needs: "statement", Takes: TakesGo, Cell: true, Flags: measuringFlags(),
 		Summary: "time a statement until the median is known to 2 %",
 		Help: "The statement is compiled once and run again and again. All that a run makes is evaluated inside of its clock,\n" +
 			"whether it is returned, kept somewhere or dropped. Shown are the median with the interval that holds it in 95 of 100\n" +
@@ -40,7 +40,7 @@ func timingMagics() []*Magic {
 		Example: "%timeit layer.Forward(x)\n%timeit -t 10s m.Logits(ids)\n%timeit -cold -hist x.Sum()\n%timeit -save before layer.Forward(x)\n%timeit -sweep n=64..512*2 -setup 'x = tensor.Randn(n, n)' x.MatMul(x)\n%timeit -setup 'c = slices.Clone(table)' slices.Sort(c)",
 		run:     runTimeit,
 	}, {
-		Name: "bench", Family: "Timing", Varies: true, Args: "NAME := EXPR ; NAME := EXPR …", Takes: TakesGo, Cell: true,
+		Name: "bench", Family: "Timing", Varies: true, Args: "NAME := EXPR ; NAME := EXPR …", needs: "statements", Takes: TakesGo, Cell: true,
 		Flags: append(measuringFlags(), Flag{Name: "check", Kind: Switch, Default: "true",
 			Help: "compare the values that the statements give, too (-check=false: not), beside their shapes, types and work"}),
 		Summary: "compare statements, in turn, with the interval of the ratio",
@@ -57,13 +57,7 @@ func timingMagics() []*Magic {
 }
 
 // prepare compiles a magic's statement and evaluates what it will read.
-func (c *call) prepare() (*work, error) {
-	source, err := c.need("statement")
-	if err != nil {
-		return nil, err
-	}
-	return c.ready(parsed(source))
-}
+func (c *call) prepare() (*work, error) { return c.ready(parsed(c.rest)) }
 
 // ready is prepare of a statement.
 func (c *call) ready(code *notation.Statements) (*work, error) {
@@ -88,11 +82,7 @@ type timing struct {
 }
 
 func runTimeit(ctx context.Context, c *call) (display.Value, error) {
-	source, err := c.need("statement")
-	if err != nil {
-		return nil, err
-	}
-	m, err := c.measure(ctx, []benchCase{named(source)})
+	m, err := c.measure(ctx, []benchCase{named(c.rest)})
 	if m == nil {
 		return nil, err
 	}
@@ -165,11 +155,7 @@ func (t *timing) facts() string {
 }
 
 func runBench(ctx context.Context, c *call) (display.Value, error) {
-	text, err := c.need("statements")
-	if err != nil {
-		return nil, err
-	}
-	split := splitCases(text)
+	split := splitCases(c.rest)
 	if len(split) < 2 {
 		return nil, c.errorf("got 1 statement, compares at least 2; %%timeit times one")
 	}

@@ -31,7 +31,7 @@ func varMagics() []*Magic {
 			return c.s.Whole(strings.TrimSpace(c.rest))
 		},
 	}, {
-		Name: "del", Family: "Variables", Args: "NAME…", Takes: TakesNames,
+		Name: "del", Family: "Variables", Args: "NAME…", needs: "name", Takes: TakesNames,
 		Summary: "forget names and free what they hold",
 		Example: "%del x w",
 		run:     runDel,
@@ -40,9 +40,6 @@ func varMagics() []*Magic {
 		Summary: "forget all names of the session",
 		Help:    "The history stays.",
 		run: func(_ context.Context, c *call) (display.Value, error) {
-			if err := c.nothing(); err != nil {
-				return nil, err
-			}
 			c.s.Reset()
 			return nil, nil
 		},
@@ -117,9 +114,6 @@ func measure(v any) (shape string, size int64) {
 }
 
 func runDel(_ context.Context, c *call) (display.Value, error) {
-	if _, err := c.need("name"); err != nil {
-		return nil, err
-	}
 	known := map[string]bool{}
 	for _, v := range c.s.Vars() {
 		known[v.Name] = true
@@ -161,9 +155,6 @@ func giveBack() {
 }
 
 func runTraceback(_ context.Context, c *call) (display.Value, error) {
-	if err := c.nothing(); err != nil {
-		return nil, err
-	}
 	p := c.s.LastPanic()
 	if p == nil {
 		return display.Text("no panic so far"), nil

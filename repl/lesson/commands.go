@@ -13,20 +13,15 @@ import (
 	"github.com/mcs-notebook/mcs/repl/session"
 )
 
-// praise is a line about a right answer, complaint one about something that went wrong.
-type (
-	praise    string
-	complaint string
-)
-
-func (p praise) Text(int) string { return string(p) }
-func (p praise) StyledText(_ int, style display.Style) string {
-	return style.Paint(display.Good, string(p))
+// A remark is a line in the colour of its role: Good about a right answer, Bad about what went wrong.
+type remark struct {
+	text string
+	role display.Role
 }
 
-func (c complaint) Text(int) string { return string(c) }
-func (c complaint) StyledText(_ int, style display.Style) string {
-	return style.Paint(display.Bad, string(c))
+func (r remark) Text(int) string { return r.text }
+func (r remark) StyledText(_ int, style display.Style) string {
+	return style.Paint(r.role, r.text)
 }
 
 // praise says that an answer is right, and what comes behind the lesson's last one.

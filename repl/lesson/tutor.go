@@ -254,7 +254,7 @@ func (t *Tutor) answer(ctx context.Context, e *Exercise, i int, text string) ses
 	switch {
 	case r.Err == nil:
 		t.stepTo(i + 1)
-		t.show(&r, praise(t.praise(e)))
+		t.show(&r, remark{t.praise(e), display.Good})
 	case errors.As(r.Err, &refusal):
 		r.Err = &Refusal{t.refusal(e, a, refusal.Words), refusal.Err}
 		fallthrough
@@ -353,7 +353,7 @@ func (t *Tutor) keep(r *session.Result) {
 		err = t.work.save()
 	}
 	if err != nil {
-		t.show(r, complaint("what you did is not kept: "+visible.Line(err.Error())))
+		t.show(r, remark{"what you did is not kept: " + visible.Line(err.Error()), display.Bad})
 	}
 }
 

@@ -42,10 +42,7 @@ and is named; a package in which all is generic stays for %get.`,
 			if code, ok := stoppedBy(ctx); ok {
 				return code
 			}
-			if err != nil {
-				return fmt.Errorf("build: %w", err)
-			}
-			return nil
+			return ofCommand("build", err)
 		},
 	}
 	cmd.Flags().StringArrayVar(&b.with, "with", nil, "compile in `MODULE[@VERSION]`, a package's path, or a folder; can be repeated")

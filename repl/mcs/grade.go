@@ -154,10 +154,7 @@ func (o *gradeOptions) write(reports []*grade.Report) error {
 		}
 		failed = errors.Join(failed, writeJUnit(o.junit, suites))
 	}
-	if failed != nil {
-		return fmt.Errorf("grade: %w", failed)
-	}
-	return nil
+	return ofCommand("grade", failed)
 }
 
 // suiteOf is a learner's report for JUnit: a case is an exercise.

@@ -129,15 +129,12 @@ func jupyterRun() *cobra.Command {
 		Args:  exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := jupyter.ReadConnection(args[0])
-			if err != nil {
-				return fmt.Errorf("jupyter run: %w", err)
+			if err == nil {
+				var s *session.Session
+				o := jupyter.Options{Options: runnerOptions(&s, "", nil), Version: version, Banner: banner(), Log: os.Stderr}
+				err = jupyter.Run(cmd.Context(), c, o)
 			}
-			var s *session.Session
-			o := jupyter.Options{Options: runnerOptions(&s, "", nil), Version: version, Banner: banner(), Log: os.Stderr}
-			if err := jupyter.Run(cmd.Context(), c, o); err != nil {
-				return fmt.Errorf("jupyter run: %w", err)
-			}
-			return nil
+			return ofCommand("jupyter run", err)
 		},
 	}
 }

@@ -58,10 +58,7 @@ say; --seal writes the folder that learners get, whose keys cannot be read. docs
 			default:
 				err = learnInTerminal(cmd.Context(), args[0])
 			}
-			if err != nil {
-				return fmt.Errorf("learn: %w", err)
-			}
-			return nil
+			return ofCommand("learn", err)
 		},
 	}
 	cmd.Flags().BoolVar(&page, "web", false, "in a browser, as mcs web shows a notebook")
@@ -74,23 +71,18 @@ say; --seal writes the folder that learners get, whose keys cannot be read. docs
 
 // courseMagics are the table of commands with those of a course.
 func courseMagics(t *lesson.Tutor) magics.Table {
-	nothing := func(name string, do func() (display.Value, error)) func(context.Context, *session.Session, string) (display.Value, error) {
-		return func(_ context.Context, _ *session.Session, args string) (display.Value, error) {
-			if args != "" {
-				return nil, fmt.Errorf("%%%s: got %s, takes nothing", name, args)
-			}
-			return named(name, do)
-		}
+	does := func(name string, do func() (display.Value, error)) func(context.Context, *session.Session, string) (display.Value, error) {
+		return func(context.Context, *session.Session, string) (display.Value, error) { return named(name, do) }
 	}
 	return magics.Table{More: []*magics.Magic{{
 		Name: "hint", Family: "Lessons", Summary: "a hint for the exercise; again, the next one",
-		Example: "%hint", Do: nothing("hint", t.NextHint),
+		Example: "%hint", Do: does("hint", t.NextHint),
 	}, {
 		Name: "solution", Family: "Lessons", Summary: "a solution of the exercise, as the next cell",
-		Help: "There is none before an answer of yours.", Example: "%solution", Do: nothing("solution", t.ShowSolution),
+		Help: "There is none before an answer of yours.", Example: "%solution", Do: does("solution", t.ShowSolution),
 	}, {
 		Name: "progress", Family: "Lessons", Summary: "the lessons, their exercises, and what you have done",
-		Example: "%progress", Do: nothing("progress", t.Progress),
+		Example: "%progress", Do: does("progress", t.Progress),
 	}, {
 		Name: "lesson", Family: "Lessons", Args: "[N|NAME]", Summary: "go to a lesson, or begin this one again where you are",
 		Help:    "All names are forgotten; the cells of the lesson that you have run before run again.",
@@ -104,10 +96,7 @@ func courseMagics(t *lesson.Tutor) magics.Table {
 // named puts a command before its error.
 func named(name string, do func() (display.Value, error)) (display.Value, error) {
 	v, err := do()
-	if err != nil {
-		err = fmt.Errorf("%%%s: %w", name, err)
-	}
-	return v, err
+	return v, ofCommand("%"+name, err)
 }
 
 // A guide is a tutor for the terminal.

@@ -140,6 +140,14 @@ notebook and steps through the file's cells. In the notebook %help lists the com
 	return root
 }
 
+// ofCommand puts the name of a command before its error, if it has one.
+func ofCommand(command string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", command, err)
+}
+
 func notebookArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 1 && !isCells(args[0]):

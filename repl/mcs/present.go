@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcs-notebook/mcs/repl/journal"
-	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/repl/term"
 	"github.com/mcs-notebook/mcs/repl/web"
 )
@@ -40,35 +37,18 @@ them, and a line on all screens says when that was and on which device.`,
 			if _, err := os.Stat(args[0]); err != nil { // which the server would begin
 				return fmt.Errorf("present: %w", err)
 			}
-			if err := term.CanPresent(); err != nil && !page {
-				return fmt.Errorf("present: %w", err)
+			o := web.Options{Path: args[0], Port: port, Log: os.Stdout, Present: true, Replay: replay}
+			if !page {
+				if err := term.CanPresent(); err != nil {
+					return fmt.Errorf("present: %w", err)
+				}
+				o.Log, o.Screen = io.Discard, term.Present
 			}
-			return present(cmd.Context(), args[0], port, page, replay)
+			return ofCommand("present", servePage(cmd.Context(), o))
 		},
 	}
 	cmd.Flags().IntVar(&port, "port", 0, "listen on port `N`; 0 is a free one")
 	cmd.Flags().BoolVar(&page, "web", false, "show the talk in a browser, not in the terminal")
 	cmd.Flags().BoolVar(&replay, "replay", false, "show the outputs that the notebook of this name has recorded; nothing runs")
 	return cmd
-}
-
-func present(ctx context.Context, path string, port int, page, replay bool) error {
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	dir, err := journal.Place("web")
-	if err != nil {
-		return fmt.Errorf("present: %w", err)
-	}
-	kept := openJournal(os.Stderr)
-	defer kept.Remove()
-	var s *session.Session
-	o := web.Options{Options: runnerOptions(&s, folder(path), kept), Path: path, Dir: dir, Port: port, Log: os.Stdout, Present: true, Replay: replay}
-	if !page {
-		o.Log = io.Discard
-		o.Screen = term.Present
-	}
-	if err := web.Run(ctx, o); err != nil {
-		return fmt.Errorf("present: %w", err)
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/mcs-notebook/mcs/internal/durable"
@@ -39,8 +38,5 @@ func (r *report) write(f *mcsfile.File) error {
 	if err == nil {
 		err = durable.WriteFile(r.name, durable.Text(text))
 	}
-	if err != nil {
-		return fmt.Errorf("run: -o: %w", err)
-	}
-	return nil
+	return ofCommand("run: -o", err)
 }

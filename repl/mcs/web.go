@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -36,31 +37,32 @@ On another machine, reach it through a tunnel: ssh -L 8888:127.0.0.1:8888 HOST m
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
 			path := newName()
 			if len(args) == 1 {
 				path = args[0]
 			}
-			dir, err := journal.Place("web")
-			if err != nil {
-				return fmt.Errorf("web: %w", err)
-			}
-			kept := openJournal(os.Stderr)
-			defer kept.Remove()
-			var s *session.Session
-			err = web.Run(ctx, web.Options{
-				Options: runnerOptions(&s, folder(path), kept), Path: path, Dir: dir, Port: port, Log: os.Stdout,
-				Variables: func() (display.Value, error) { return magics.Table{}.Run(ctx, s, "%whos") },
-			})
-			if err != nil {
-				return fmt.Errorf("web: %w", err)
-			}
-			return nil
+			return ofCommand("web", servePage(cmd.Context(), web.Options{Path: path, Port: port, Log: os.Stdout}))
 		},
 	}
 	cmd.Flags().IntVar(&port, "port", 0, "listen on port `N`; 0 is a free one")
 	return cmd
+}
+
+// servePage serves a file's page, or a talk of it, until Ctrl-C ends it.
+func servePage(ctx context.Context, o web.Options) (err error) {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	if o.Dir, err = journal.Place("web"); err != nil {
+		return err
+	}
+	kept := openJournal(os.Stderr)
+	defer kept.Remove()
+	var s *session.Session
+	o.Options = runnerOptions(&s, folder(o.Path), kept)
+	if !o.Present {
+		o.Variables = func() (display.Value, error) { return magics.Table{}.Run(ctx, s, "%whos") }
+	}
+	return web.Run(ctx, o)
 }
 
 // newName is the name of a notebook that does not exist yet.

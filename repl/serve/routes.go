@@ -9,28 +9,18 @@ import (
 	"strings"
 )
 
-// A route is something that can be asked for.
-type route struct {
-	pattern string
-	answer  func(w http.ResponseWriter, r *http.Request) error
-}
-
-// routes are all there are.
-func (s *server) routes() []route {
-	return []route{
-		{"GET /v1/models", s.models},
-		{"GET /v1/models/{model...}", s.model},
-		{"POST /v1/chat/completions", s.completions(true)},
-		{"POST /v1/completions", s.completions(false)},
-		{"POST /v1/embeddings", s.embeddings},
-	}
-}
-
+// mux answers all that can be asked for.
 func (s *server) mux() http.Handler {
 	m := http.NewServeMux()
-	for _, r := range s.routes() {
-		m.HandleFunc(r.pattern, func(w http.ResponseWriter, q *http.Request) {
-			if err := r.answer(w, q); err != nil {
+	for pattern, answer := range map[string]func(w http.ResponseWriter, r *http.Request) error{
+		"GET /v1/models":            s.models,
+		"GET /v1/models/{model...}": s.model,
+		"POST /v1/chat/completions": s.completions(true),
+		"POST /v1/completions":      s.completions(false),
+		"POST /v1/embeddings":       s.embeddings,
+	} {
+		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := answer(w, r); err != nil {
 				refuse(w, err)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func (s *Session) runCell(ctx context.Context, r *Result, src string) (err error
 	defer func() {
 		if p := recover(); p != nil { // a fault of this package: the session must survive it
 			err = fmt.Errorf("%s: internal error: %v", world.CellName(r.N), p)
-			s.past.lastPanic = internalPanic(p)
+			s.past.lastPanic = &PanicError{Value: p, text: fmt.Sprint(p), Stack: strings.Split(string(debug.Stack()), "\n")}
 		}
 	}()
 	if s.packages.Any() {
@@ -331,7 +332,7 @@ func (s *Session) runUnit(ctx context.Context, r *Result, u *compile.Unit, more 
 	}
 	if errors.Is(err, supervise.ErrExited) && r.N >= 0 { // of a check, see RunAside, nobody would see that it has not ended
 		err = nil
-		if left.begun() {
+		if left != nil && len(left.values) > 0 {
 			err = s.guardError(supervise.ErrExited)
 		}
 	}
@@ -413,18 +414,11 @@ func (l *result) finish(s *Session) func() {
 			return
 		}
 		l.values = values
-		l.show(s)
-	}
-}
-
-// begun reports whether there is something to show.
-func (l *result) begun() bool { return l != nil && len(l.values) > 0 }
-
-func (l *result) show(s *Session) {
-	shown := l.format(s)
-	if l.says = len(shown) > 0; l.says {
-		s.heard.value(display.Tuple(shown))
-		l.shown = s.render(display.Tuple(shown), l.n)
+		shown := l.format(s)
+		if l.says = len(shown) > 0; l.says {
+			s.heard.value(display.Tuple(shown))
+			l.shown = s.render(display.Tuple(shown), l.n)
+		}
 	}
 }
 
@@ -435,7 +429,7 @@ func (l *result) format(s *Session) []display.Value {
 		t := l.types[i]
 		if isError(t) && i == len(l.values)-1 && !l.listed {
 			if err, ok := asError(v); ok {
-				l.err = withText(err)
+				l.err = &textError{err, err.Error()}
 				return nil
 			}
 			if len(l.values) > 1 || world.IsError(t) {
@@ -491,9 +485,6 @@ type textError struct {
 	error
 	text string
 }
-
-// withText returns err with its text.
-func withText(err error) error { return &textError{err, err.Error()} }
 
 // commandError returns the error of a command with its text. If the cell has more than the command, and the
 // error names no place, the text begins with the command's line.

@@ -5,6 +5,10 @@ import (
 	"go/types"
 	"reflect"
 
+	"github.com/mcs-notebook/mcs/engine/device"
+	"github.com/mcs-notebook/mcs/engine/kernel"
+	"github.com/mcs-notebook/mcs/engine/progress"
+	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
 	"github.com/mcs-notebook/mcs/repl/session/internal/rt"
@@ -16,7 +20,18 @@ type host struct{ s *Session }
 
 func (h host) Cell() string { return world.CellName(h.s.past.n) }
 
-func (h host) Context(ctx context.Context) context.Context { return h.s.settings(h.s.progress(ctx)) }
+// Context returns ctx with the session's sinks of drawings and of progress events, its generator of random
+// tensors, default device, guard, precision and flight, and with the places of texts.
+func (h host) Context(ctx context.Context) context.Context {
+	s := h.s
+	ctx = progress.WithCanvas(ctx, s.draw)
+	if s.opts.Progress != nil {
+		ctx = progress.With(ctx, func(e progress.Event) { s.opts.Progress(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
+	}
+	ctx = tensor.WithPrecision(tensor.WithGuard(ctx, &s.finite), &s.precise)
+	ctx = device.WithFlight(device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device), &s.flight)
+	return kernel.WithTexts(ctx, s.texts())
+}
 
 // Begin sets the variable ctx, unless a cell has given it another value, and forgets the marks of earlier
 // code.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"go/types"
@@ -14,9 +13,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/mcs-notebook/mcs/engine/device"
-	"github.com/mcs-notebook/mcs/engine/kernel"
-	"github.com/mcs-notebook/mcs/engine/progress"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/repl/display"
 	"github.com/mcs-notebook/mcs/repl/session/internal/compile"
@@ -236,25 +232,8 @@ func home(o Options) string {
 	return abs
 }
 
-// progress returns ctx with the session's sinks of drawings and of progress events.
-func (s *Session) progress(ctx context.Context) context.Context {
-	ctx = progress.WithCanvas(ctx, s.draw)
-	if s.opts.Progress == nil {
-		return ctx
-	}
-	return progress.With(ctx, func(e progress.Event) { s.opts.Progress(e.Task, e.Done, e.Total, e.Note, e.Elapsed) })
-}
-
 // Guard is the guard that stops an evaluation of the session's cells when it makes a NaN or an infinity.
 func (s *Session) Guard() *tensor.Guard { return &s.finite }
-
-// settings returns ctx with the session's generator of random tensors, default device, guard, precision and
-// flight, and with the places of texts.
-func (s *Session) settings(ctx context.Context) context.Context {
-	ctx = tensor.WithPrecision(tensor.WithGuard(ctx, &s.finite), &s.precise)
-	ctx = device.WithFlight(device.WithChoice(tensor.WithRNG(ctx, s.random), &s.device), &s.flight)
-	return kernel.WithTexts(ctx, s.texts())
-}
 
 // Kill ends a cell that was interrupted and does not stop. Its code is abandoned where it is, and its
 // deferred functions do not run. Variables stay.

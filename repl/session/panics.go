@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
-	"runtime/debug"
 	"strings"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
@@ -112,10 +111,6 @@ func (s *Session) crashed(mark int, o rt.Outcome) {
 		where = d.Place() + ": "
 	}
 	s.Tell("%spanic in goroutine: %s", where, text)
-}
-
-func internalPanic(p any) *PanicError {
-	return &PanicError{Value: p, text: fmt.Sprint(p), Stack: strings.Split(string(debug.Stack()), "\n")}
 }
 
 // isError says whether a type's values are errors.

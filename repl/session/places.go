@@ -231,16 +231,10 @@ func (ps *places) linesBefore(stmts string) int {
 
 // markAt is the mark that a function's newest statement has set.
 func (ps *places) markAt(slot int) *lower.Mark {
-	return ps.compiler.Mark(ps.at(slot))
-}
-
-// at is the number of that mark, or 0.
-func (ps *places) at(slot int) int {
-	word := ps.word(slot)
-	if word == nil {
-		return 0
+	if word := ps.word(slot); word != nil {
+		return ps.compiler.Mark(read(word))
 	}
-	return read(word)
+	return nil
 }
 
 // word returns the variable of a slot, or nil if there is none yet.

@@ -129,7 +129,7 @@ func (p *programRun) leave(status int) {
 
 // report writes the text of the Go runtime about a panic.
 func (p *programRun) report(w io.Writer, value any, text string, goroutine int, frames []Frame) {
-	if errors.Is(asErrorValue(value), rt.ErrStack) {
+	if err, _ := value.(error); errors.Is(err, rt.ErrStack) {
 		text = "stack overflow"
 	}
 	fmt.Fprintf(w, "panic: %s\n\ngoroutine %d [running]:\n", text, goroutine)
@@ -143,11 +143,6 @@ func (p *programRun) report(w io.Writer, value any, text string, goroutine int, 
 		}
 		fmt.Fprintf(w, "%s(...)\n\t%s:%d\n", name, f.File, f.Line)
 	}
-}
-
-func asErrorValue(v any) error {
-	err, _ := v.(error)
-	return err
 }
 
 func (p *programRun) fileName(n int) string {

@@ -48,7 +48,8 @@ func (s *Session) compile(stmts string, each bool) (*Stmt, error) {
 	if _, err := s.execute(context.Background(), u, false, nil); err != nil {
 		return nil, err
 	}
-	stmt := &Stmt{s: s, loop: s.rt.TakeLoop(), asking: s.rt.TakeLoopAsking()}
+	stmt := &Stmt{s: s}
+	stmt.loop, stmt.asking = s.rt.TakeLoops()
 	if each {
 		stmt.loop = func(n int) { stmt.asking(func() bool { n--; return n >= 0 }) }
 	}

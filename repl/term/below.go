@@ -83,13 +83,6 @@ func (h *hint) row(th theme) func(width, rows int) []paint.Row {
 	}
 }
 
-// missingRow shows what the next line must add before Return runs the cell.
-func missingRow(th theme, what string) func(width, rows int) []paint.Row {
-	return func(width, _ int) []paint.Row {
-		return []paint.Row{paint.NewRow(width, th.span("  … missing "+what, grey))}
-	}
-}
-
 // row shows the text of the search.
 func (s *search) row(th theme) func(width, rows int) []paint.Row {
 	return func(width, _ int) []paint.Row {

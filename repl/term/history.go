@@ -30,12 +30,6 @@ const lockPatience = 3 * time.Second
 // whole. Several notebooks may use it at once: a file beside it is locked while one of them writes.
 type historyFile struct{ path string }
 
-// defaultHistory is the history's place in the user's configuration folder.
-func defaultHistory() (historyFile, error) {
-	path, err := journal.Place("history")
-	return historyFile{path}, err
-}
-
 // load gives the newest cells, the oldest of them first. A file that is not there is an empty history; a
 // damaged line is left out.
 func (h historyFile) load() ([]string, error) {

@@ -125,19 +125,13 @@ func (p *past) find(query string, i, direction int, not string) (cell, at int) {
 			continue
 		}
 		if fold {
-			text = lower(text)
+			if l := strings.ToLower(text); len(l) == len(text) { // which leaves places as they are
+				text = l
+			}
 		}
 		if at := strings.LastIndex(text, query); at >= 0 {
 			return i, at
 		}
 	}
 	return -1, -1
-}
-
-// lower is text in lower case where that leaves places as they are.
-func lower(text string) string {
-	if l := strings.ToLower(text); len(l) == len(text) {
-		return l
-	}
-	return text
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/internal/visible"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/journal"
 	"github.com/mcs-notebook/mcs/repl/session"
 	"github.com/mcs-notebook/mcs/repl/term/picture"
 	xterm "golang.org/x/term"
@@ -204,8 +205,9 @@ func (nb *notebook) completer(commands completer) completer {
 }
 
 func (nb *notebook) loadHistory() {
-	file, err := defaultHistory()
+	path, err := journal.Place("history") // in the user's configuration folder
 	if err == nil {
+		file := historyFile{path}
 		nb.history.Store(&file)
 		nb.editor.Older(func() []string {
 			cells, err := file.load()

@@ -35,7 +35,8 @@ func (e *cellEditor) scene() scene {
 	case e.hint.shown:
 		s.below = e.hint.row(e.theme)
 	case e.view.missing != "" && strings.Count(s.text, "\n")+2 <= e.view.rows: // never in the place of the cell
-		s.below = missingRow(e.theme, e.view.missing)
+		missing := e.theme.span("  … missing "+e.view.missing, grey)
+		s.below = func(width, _ int) []paint.Row { return []paint.Row{paint.NewRow(width, missing)} }
 	case e.stepping() && strings.Count(s.text, "\n")+2 <= e.view.rows:
 		s.below = e.steps.row(e.theme)
 	}

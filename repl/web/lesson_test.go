@@ -31,7 +31,7 @@ func teach(t *testing.T, dir string) (address string, end func()) {
 	go func() {
 		ended <- Run(ctx, Options{Dir: filepath.Join(dir, ".kept"), Log: to, Follow: tutor.Turned, Notice: tutor.Welcome(), Options: runner.Options{
 			Open: func(o session.Options) (runner.Session, error) {
-				o.Commands = magics.Table{More: []*magics.Magic{{Name: "lesson", Do: func(_ context.Context, _ *session.Session, args string) (display.Value, error) {
+				o.Commands = magics.Table{More: []*magics.Magic{{Name: "lesson", Args: "[N|NAME]", Do: func(_ context.Context, _ *session.Session, args string) (display.Value, error) {
 					return nil, tutor.GoTo(args)
 				}}}}
 				return tutor, tutor.Begin(o)

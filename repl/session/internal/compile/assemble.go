@@ -188,8 +188,8 @@ func (v *env) newMethod(l *lower.Lowerer, d *declared) error {
 func (v *env) typeDecl(l *lower.Lowerer, ents []*world.Entity) error {
 	for _, e := range ents {
 		o := e.Obj.(*types.TypeName)
-		if o.IsAlias() || isConstraint(o.Type()) {
-			continue
+		if i, ok := o.Type().Underlying().(*types.Interface); o.IsAlias() || ok && !i.IsMethodSet() {
+			continue // nothing at run time, and what only type parameters may use
 		}
 		d, err := l.TypeDecl(e.Internal, o.Type(), v.u.pos)
 		if err != nil {
@@ -198,12 +198,6 @@ func (v *env) typeDecl(l *lower.Lowerer, ents []*world.Entity) error {
 		v.types = append(v.types, d)
 	}
 	return nil
-}
-
-// isConstraint says whether a type is an interface that only type parameters may use.
-func isConstraint(t types.Type) bool {
-	i, ok := t.Underlying().(*types.Interface)
-	return ok && !i.IsMethodSet()
 }
 
 // cellFunc makes the function whose body is the unit's statements.

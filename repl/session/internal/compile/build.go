@@ -95,7 +95,7 @@ func (v *env) Instance(generic types.Object, args []types.Type, pos token.Pos) (
 	generic = v.compiler.sources.compiled(generic)
 	for _, list := range [][]*instance{v.compiler.instances[generic], v.u.instances} {
 		for _, in := range list {
-			if in.is(generic, args) {
+			if in.generic == generic && slices.EqualFunc(in.args, args, types.Identical) {
 				return in.name, nil
 			}
 		}
@@ -122,7 +122,7 @@ func (v *env) Mark(m lower.Mark) int {
 
 // Slot notes that the unit needs a slot's variable.
 func (v *env) Slot(slot int) {
-	if !v.compiler.hasSlot(slot) && !slices.Contains(v.u.markSlots, slot) {
+	if _, found := slices.BinarySearch(v.compiler.slots, slot); !found && !slices.Contains(v.u.markSlots, slot) {
 		v.u.markSlots = append(v.u.markSlots, slot)
 	}
 }
@@ -185,12 +185,9 @@ func (v *env) unnamedMethods(t types.Type) {
 	if _, ok := t.(*types.Struct); !ok || types.NewMethodSet(types.NewPointer(t)).Len() == 0 {
 		return
 	}
-	for _, have := range v.made {
-		if types.Identical(have, t) {
-			return
-		}
+	if !slices.ContainsFunc(v.made, func(have types.Type) bool { return types.Identical(have, t) }) {
+		v.made = append(v.made, t)
 	}
-	v.made = append(v.made, t)
 }
 
 // Build lowers and compiles a unit.
@@ -227,7 +224,11 @@ func (c *Compiler) Build(st *world.Stage, u *Unit) error {
 	for _, d := range v.dispatchers {
 		c.dispatchers[d.dispatchKey] = d.name
 	}
-	v.keepVersions()
+	for _, n := range v.versions {
+		if n.of.stale = n.stale; n.first {
+			c.lineages[n.of.key] = append(c.lineages[n.of.key], n.of)
+		}
+	}
 	for _, in := range u.instances {
 		c.instances[in.generic] = append(c.instances[in.generic], in)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/mcs-notebook/mcs/repl/notation"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
-	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 	"github.com/mcs-notebook/mcs/stdlib"
@@ -30,7 +29,11 @@ type checked struct {
 }
 
 func newChecked(pkg *types.Package, files []*ast.File) *checked {
-	return &checked{Facts: help.Facts{Files: files, Pkg: pkg, Info: newInfo()}, names: map[types.Object]string{}}
+	info := &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{},
+	}
+	return &checked{Facts: help.Facts{Files: files, Pkg: pkg, Info: info}, names: map[types.Object]string{}}
 }
 
 // parse parses text, with prefix before it and suffix behind it. Line and col are the place of the text in
@@ -206,13 +209,6 @@ func parenthesize(files []*ast.File, own map[string]bool) (undo func()) {
 	}
 }
 
-func newInfo() *types.Info {
-	return &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{},
-	}
-}
-
 // resolve returns the meaning of a name that the cell uses but does not declare. It is nil if the name is
 // predeclared or unknown. A package that was not imported is found only in front of a dot.
 func (c *Compiler) resolve(st *world.Stage, pkg *types.Package, name string, qualifier bool) types.Object {
@@ -267,16 +263,6 @@ func noteNames(info *types.Info, root ast.Node, into map[string]bool) {
 		}
 		return true
 	})
-}
-
-// keptBy returns those names of the session that may stay in use after the statements have run, because a
-// closure or a goroutine uses them or their address is taken.
-func keptBy(info *types.Info, list []ast.Stmt) map[string]bool {
-	kept := map[string]bool{}
-	for _, stmt := range list {
-		walk.Reached(info, stmt, func(n ast.Node) { noteNames(info, n, kept) })
-	}
-	return kept
 }
 
 // receiverType returns the named type that a method was declared for.

@@ -62,7 +62,7 @@ type Compiler struct {
 
 	Trace func(*ast.File) // for tests: gets each file of the interpreter
 
-	before  *Out // the result of the expression before, during a check: see resultOf
+	before  *Out // the result of the expression before, during a check: see checkGroup
 	results int  // how many of these were made
 }
 
@@ -204,12 +204,6 @@ func (c *Compiler) Import(path string) (*types.Package, error) { return c.import
 
 // Slots returns the slots whose mark variables the interpreter has, in order. Nobody may change the list.
 func (c *Compiler) Slots() []int { return c.slots }
-
-// hasSlot says whether the interpreter has the variable of a slot.
-func (c *Compiler) hasSlot(slot int) bool {
-	_, found := slices.BinarySearch(c.slots, slot)
-	return found
-}
 
 // addSlots notes that the interpreter has the variables of slots.
 func (c *Compiler) addSlots(slots ...int) {

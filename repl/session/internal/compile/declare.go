@@ -293,10 +293,8 @@ func (r *redoing) include(d *world.Decl, code bool) bool {
 
 // code adds a function whose type stays the same.
 func (r *redoing) code(c *Compiler, d *world.Decl) bool {
-	if t := r.st.Lookup(d.Recv); t != nil && t.Kind == world.Type && t.Decl.Generic && r.list[d] == nil {
-		if f := c.oldHead(r.st, d); f == nil {
-			return r.method(d)
-		}
+	if t := r.st.Lookup(d.Recv); t != nil && t.Kind == world.Type && t.Decl.Generic && r.list[d] == nil && c.oldHead(r.st, d) == nil {
+		return r.method(d)
 	}
 	return r.include(d, true)
 }
@@ -407,10 +405,15 @@ func (c *Compiler) checkDecls(calls *notation.Calls, st *world.Stage, pos token.
 		blankForeign(st, d)
 		files = append(files, f)
 	}
-	if len(moves) == 0 {
-		return c.checkAgain(calls, st, files), nil
+	if len(moves) > 0 { // variables whose type is declared here are declared beside it, by the expression of their type
+		f := &ast.File{Package: pos, Name: &ast.Ident{Name: world.PkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
+		for name, e := range moves {
+			f.Decls = append(f.Decls, &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
+				&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: c.typeExpr(st, e.Obj.Type(), pos)}}})
+		}
+		files = append(files, f)
 	}
-	return c.checkMoved(calls, st, pos, files, moves), nil
+	return c.checkAgain(calls, st, files), nil
 }
 
 // blankForeign replaces the names in a group of constants that have another meaning by now with blanks.
@@ -428,17 +431,6 @@ func blankForeign(st *world.Stage, d *declared) {
 			}
 		}
 	}
-}
-
-// checkMoved checks declarations that use variables whose type is declared with them. It declares the
-// variables beside them, by the expression of their type.
-func (c *Compiler) checkMoved(calls *notation.Calls, st *world.Stage, pos token.Pos, files []*ast.File, moves map[string]*world.Entity) *checked {
-	f := &ast.File{Package: pos, Name: &ast.Ident{Name: world.PkgPath, NamePos: pos}, FileStart: pos, FileEnd: pos}
-	for name, e := range moves {
-		f.Decls = append(f.Decls, &ast.GenDecl{Tok: token.VAR, TokPos: pos, Specs: []ast.Spec{
-			&ast.ValueSpec{Names: []*ast.Ident{{Name: name, NamePos: pos}}, Type: c.typeExpr(st, e.Obj.Type(), pos)}}})
-	}
-	return c.checkAgain(calls, st, append(files, f))
 }
 
 // drop leaves out earlier declarations that no longer check. It reports false if the errors are in the
@@ -468,7 +460,10 @@ func (c *Compiler) defineDecls(st *world.Stage, u *Unit, moves []*world.Entity) 
 		fresh := *d.Decl
 		fresh.Uses = mentioned
 		if f, ok := d.node.(*ast.FuncDecl); ok {
-			fresh.TypeUses = signatureNames(u.checked.Info, f)
+			fresh.TypeUses = namesIn(u.checked.Info, f.Type)
+			if f.Recv != nil {
+				noteNames(u.checked.Info, f.Recv, fresh.TypeUses)
+			}
 			if d.user {
 				var own []world.Rebind
 				fresh.Rebinds, own = c.rebindsIn(u, f)
@@ -563,16 +558,11 @@ func (c *Compiler) typeExpr(st *world.Stage, t types.Type, pos token.Pos) ast.Ex
 		}
 		return c.alias(p.Path())
 	})
-	x, err := c.parseExpr(text)
+	x, err := parser.ParseExprFrom(c.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
 	if err != nil {
 		return &ast.Ident{Name: "any", NamePos: pos}
 	}
 	return x
-}
-
-// parseExpr parses an expression that is not from a cell.
-func (c *Compiler) parseExpr(text string) (ast.Expr, error) {
-	return parser.ParseExprFrom(c.fset, yaegi.FileName(0), text, parser.SkipObjectResolution)
 }
 
 // MadeOfOld says whether a type mentions a type of a package's earlier version.

@@ -129,19 +129,14 @@ func (c *Compiler) complaints(st *world.Stage, facts *checked) *CheckError {
 	slices.SortStableFunc(e.Diags, func(a, b Diag) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
-	e.Diags = answeredOnce(e.Diags)
-	return e
-}
-
-// answeredOnce leaves out complaints about a line for which one before them has the whole line to write.
-func answeredOnce(list []Diag) []Diag {
-	answers := map[Diag]bool{}
-	return slices.DeleteFunc(list, func(d Diag) bool {
+	answers := map[Diag]bool{} // lines of which a complaint has the whole line to write: others are left out
+	e.Diags = slices.DeleteFunc(e.Diags, func(d Diag) bool {
 		answer := Diag{Cell: d.Cell, File: d.File, Line: d.Line, Hint: d.Hint}
 		again := answers[answer]
 		answers[answer] = strings.HasPrefix(d.Hint, "write ")
 		return again
 	})
+	return e
 }
 
 // answerAll answers a cell of several statements of another language, where one of them is complained about:

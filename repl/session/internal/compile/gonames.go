@@ -13,16 +13,13 @@ import (
 // GoName writes a type as Go's own messages and %T do: struct { A int; B interface {} }.
 func GoName(t types.Type) string {
 	var b strings.Builder
-	writeName(&b, t, mainQualifier)
+	writeName(&b, t, func(p *types.Package) string {
+		if p.Path() == world.PkgPath {
+			return "main"
+		}
+		return p.Name()
+	})
 	return b.String()
-}
-
-// mainQualifier qualifies types as the messages of a compiled program do.
-func mainQualifier(p *types.Package) string {
-	if p.Path() == world.PkgPath {
-		return "main"
-	}
-	return p.Name()
 }
 
 // ProgramPath returns the path of a package as reflection reports it. It also qualifies the arguments of

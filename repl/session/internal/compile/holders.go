@@ -39,7 +39,7 @@ func (c *Compiler) holders(u *Unit) (made []*world.Holder) {
 		case *ast.FuncLit:
 			return false
 		case *ast.GoStmt:
-			add(n, true, nil, facts.calledCode(n.Call)...)
+			add(n, true, nil, append(nodes(n.Call.Args), n.Call.Fun)...)
 			return false
 		case *ast.AssignStmt:
 			add(n, false, n.Lhs, nodes(n.Rhs)...)
@@ -74,11 +74,6 @@ func nodes(list []ast.Expr) (out []ast.Node) {
 		out = append(out, e)
 	}
 	return out
-}
-
-// calledCode returns the code that a go statement runs, and its arguments.
-func (ch *checked) calledCode(call *ast.CallExpr) []ast.Node {
-	return append(nodes(call.Args), call.Fun)
 }
 
 // baseName returns the session's variable at the root of an expression, or "" if it is not one of the
@@ -228,12 +223,9 @@ func (ch *checked) atTop(o types.Object) bool {
 	return o.Pkg() == ch.Pkg && depth == 2
 }
 
-// keepsFuncs says whether a value of a type may hold on to functions.
-func keepsFuncs(t types.Type) bool { return keepsFuncsOf(t, nil) }
-
-// keepsFuncsOf is keepsFuncs for a type inside of others; a type may contain itself, as in a slice of
-// itself.
-func keepsFuncsOf(t types.Type, within []types.Type) bool {
+// keepsFuncs says whether a value of a type may hold on to functions. The type may lie within others, of which
+// it may be one, as in a slice of itself.
+func keepsFuncs(t types.Type, within ...types.Type) bool {
 	if t == nil || slices.Contains(within, t) {
 		return false
 	}
@@ -242,11 +234,11 @@ func keepsFuncsOf(t types.Type, within []types.Type) bool {
 	case *types.Basic:
 		return false
 	case *types.Slice:
-		return keepsFuncsOf(t.Elem(), within)
+		return keepsFuncs(t.Elem(), within...)
 	case *types.Array:
-		return keepsFuncsOf(t.Elem(), within)
+		return keepsFuncs(t.Elem(), within...)
 	case *types.Tuple:
-		return slices.ContainsFunc(walk.Types(t), func(t types.Type) bool { return !world.IsError(t) && keepsFuncsOf(t, within) })
+		return slices.ContainsFunc(walk.Types(t), func(t types.Type) bool { return !world.IsError(t) && keepsFuncs(t, within...) })
 	}
 	return true
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/generic"
 	"github.com/mcs-notebook/mcs/repl/session/internal/lower"
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 	"github.com/mcs-notebook/mcs/repl/session/internal/yaegi"
 )
@@ -128,16 +129,6 @@ func (v *env) imports(d *world.Decl) (objs []types.Object) {
 	return objs
 }
 
-func paramNames(list *ast.FieldList) (ids []*ast.Ident) {
-	if list == nil {
-		return nil
-	}
-	for _, f := range list.List {
-		ids = append(ids, f.Names...)
-	}
-	return ids
-}
-
 func (v *env) funcInstance(in *instance) error {
 	d, p, err := v.generic(in.generic)
 	if err != nil {
@@ -148,7 +139,7 @@ func (v *env) funcInstance(in *instance) error {
 		return err
 	}
 	f := node.(*ast.FuncDecl)
-	objs := bind(paramNames(f.Type.TypeParams), in.args)
+	objs := bind(walk.Names(f.Type.TypeParams), in.args)
 	f.Type.TypeParams = nil
 	f.Name.Name = in.name
 	st := v.stageOf(in.generic.Pkg())
@@ -159,13 +150,18 @@ func (v *env) funcInstance(in *instance) error {
 // function whose first parameter is the receiver.
 func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, objs []types.Object, key, display string, slot int) error {
 	file := &ast.File{Package: f.Pos(), Name: &ast.Ident{Name: st.Name, NamePos: f.Pos()}, Decls: []ast.Decl{f}, FileStart: f.Pos(), FileEnd: f.End()}
-	var c *checked
-	if p != nil {
-		c = v.compiler.checkSource(p, file, objs)
-	} else {
-		c = v.compiler.check(st, []*ast.File{file}, objs...)
+	within := st
+	if p != nil { // its names are those of the source package
+		within = world.New().Stage()
+		for _, name := range p.pkg.Scope().Names() {
+			objs = append(objs, p.pkg.Scope().Lookup(name))
+		}
 	}
-	c.allowVain()
+	c := v.compiler.check(within, []*ast.File{file}, objs...)
+	// Cases and assertions that can never succeed are valid in code with type parameters.
+	c.Errs = slices.DeleteFunc(c.Errs, func(e types.Error) bool {
+		return slices.ContainsFunc([]string{"impossible type ", "duplicate case ", "duplicate key ", "\t"}, func(prefix string) bool { return strings.HasPrefix(e.Msg, prefix) })
+	})
 	if len(c.Errs) > 0 {
 		return v.compiler.complaints(st, c)
 	}
@@ -175,14 +171,6 @@ func (v *env) lowerInstance(f *ast.FuncDecl, p *sourcePackage, st *world.Stage, 
 	maps.Copy(v.vars, c.names)
 	v.vars[c.Info.Defs[f.Name]] = f.Name.Name
 	return v.lowerFunc(lower.New(v, c.Info), c.Info, f, key, f.Name.Name, display, slot)
-}
-
-// allowVain drops complaints about cases and assertions that can never succeed: they are valid in code
-// with type parameters.
-func (ch *checked) allowVain() {
-	ch.Errs = slices.DeleteFunc(ch.Errs, func(e types.Error) bool {
-		return slices.ContainsFunc([]string{"impossible type ", "duplicate case ", "duplicate key ", "\t"}, func(prefix string) bool { return strings.HasPrefix(e.Msg, prefix) })
-	})
 }
 
 func (v *env) typeInstance(in *instance) error {

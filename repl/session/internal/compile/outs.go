@@ -1,7 +1,7 @@
 package compile
 
 import (
-	"fmt"
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -11,7 +11,6 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
-	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
 // An Out is the result of an earlier cell, for code that mentions it.
@@ -51,7 +50,8 @@ func (c *Compiler) OutRefs(list []ast.Stmt) (mentioned []*Out) {
 				}
 			}
 			if id, ok := n.(*ast.Ident); ok && id.Name == "_" && !blanks[id] {
-				if o := c.lastOut(); o != nil {
+				// The result of the expression before, where each is shown, or that of an earlier cell.
+				if o := cmp.Or(c.before, c.Outs.Last()); o != nil {
 					id.Name = variable(o, id.NamePos).Name
 				}
 			}
@@ -91,25 +91,6 @@ func OutType(t types.Type) types.Type {
 		return types.NewInterfaceType(nil, nil)
 	}
 	return types.Default(t)
-}
-
-// lastOut is what _ means: the result of the expression before, where each is shown, or that of an earlier
-// cell.
-func (c *Compiler) lastOut() *Out {
-	if c.before != nil {
-		return c.before
-	}
-	return c.Outs.Last()
-}
-
-// resultOf notes that _ means the unit's result from here on, where each expression is shown. An error is no
-// result that stays.
-func (c *Compiler) resultOf(u *Unit) {
-	if !c.Each || len(u.ShownTypes) == 0 || world.IsError(u.ShownTypes[0]) {
-		return
-	}
-	c.results++
-	c.before = &Out{N: u.cell, Var: fmt.Sprintf("__out_%d_%d", u.cell, c.results), Type: OutType(u.ShownTypes[0])}
 }
 
 // mentionsOuts says whether statements mention Out or `_`.

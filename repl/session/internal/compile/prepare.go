@@ -31,7 +31,10 @@ func (c *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell
 	units, err := c.Check(st, n, src, pieces)
 	if err != nil {
 		// A command before this piece might have declared the missing name.
-		i := lastCommand(pieces[:len(units)])
+		i := len(units) - 1
+		for i >= 0 && pieces[i].Kind != cell.Command {
+			i--
+		}
 		if i < 0 {
 			return nil, err
 		}
@@ -48,15 +51,6 @@ func (c *Compiler) Prepare(ctx context.Context, n int, src string, pieces []cell
 		}
 	}
 	return units, nil
-}
-
-func lastCommand(pieces []cell.Piece) int {
-	for i := len(pieces) - 1; i >= 0; i-- {
-		if pieces[i].Kind == cell.Command {
-			return i
-		}
-	}
-	return -1
 }
 
 // Check checks pieces in order; each piece sees the declarations of the pieces before it. On an error it

@@ -32,7 +32,8 @@ func (c *Compiler) rebindsIn(u *Unit, f *ast.FuncDecl) (shared, own []world.Rebi
 		return r.list
 	}
 	shared = find(true, false, func(v *types.Var) bool { return !within(v, f) })
-	own = find(trains(f), true, func(v *types.Var) bool { return within(v, f.Type) && u.checked.lost(f, v) })
+	trains := walk.Any(f.Body, func(sel *ast.SelectorExpr) bool { return strings.HasPrefix(sel.Sel.Name, "Grad") })
+	own = find(trains, true, func(v *types.Var) bool { return within(v, f.Type) && u.checked.lost(f, v) })
 	for i := range own {
 		own[i].Parameter = f.Name.Name
 	}
@@ -86,11 +87,6 @@ func (r *rebinding) visit(n ast.Node) bool {
 func within(v *types.Var, n ast.Node) bool { return n.Pos() <= v.Pos() && v.Pos() < n.End() }
 
 func isTensor(t types.Type) bool { return strings.HasSuffix(t.String(), "/engine/tensor.Tensor") }
-
-// trains says whether a function takes gradients.
-func trains(f *ast.FuncDecl) bool {
-	return walk.Any(f.Body, func(sel *ast.SelectorExpr) bool { return strings.HasPrefix(sel.Sel.Name, "Grad") })
-}
 
 // lost says whether nothing but a function sees what it assigns to its parameter v: no result, closure or
 // other place can have it.

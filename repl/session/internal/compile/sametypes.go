@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"maps"
 	"slices"
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
@@ -162,14 +161,4 @@ func mentionsName(list *ast.FieldList, name string) bool {
 	return slices.ContainsFunc(list.List, func(field *ast.Field) bool {
 		return walk.Any(field.Type, func(id *ast.Ident) bool { return id.Name == name })
 	})
-}
-
-// signatureNames returns the session's names that a function's signature mentions.
-func signatureNames(info *types.Info, f *ast.FuncDecl) map[string]bool {
-	names := namesIn(info, f.Type)
-	if f.Recv != nil {
-		more := namesIn(info, f.Recv)
-		maps.Copy(names, more)
-	}
-	return names
 }

@@ -85,12 +85,3 @@ func (ss *sources) compiled(o types.Object) types.Object {
 	}
 	return o
 }
-
-// checkSource checks a declaration of a source package with its type parameters bound.
-func (c *Compiler) checkSource(p *sourcePackage, file *ast.File, bound []types.Object) *checked {
-	extra := bound
-	for _, name := range p.pkg.Scope().Names() {
-		extra = append(extra, p.pkg.Scope().Lookup(name))
-	}
-	return c.check(world.New().Stage(), []*ast.File{file}, extra...)
-}

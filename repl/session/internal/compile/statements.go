@@ -212,7 +212,10 @@ func (c *Compiler) checkGroup(st *world.Stage, file *ast.File, cell *ast.FuncDec
 			u.Shown = es.X
 			u.ShownTypes = lower.Shown(u.checked.Info, es.X)
 			u.Listed = listed(es.X) != nil
-			c.resultOf(u)
+			if c.Each && len(u.ShownTypes) > 0 && !world.IsError(u.ShownTypes[0]) { // an error is no result that stays
+				c.results++
+				c.before = &Out{N: u.cell, Var: fmt.Sprintf("__out_%d_%d", u.cell, c.results), Type: OutType(u.ShownTypes[0])}
+			}
 		}
 	}
 	return c.declareVars(st, u)
@@ -282,7 +285,10 @@ func overflows(v constant.Value, t types.Type) bool {
 // declareVars makes session variables of the variables that the statements declare at the top. A variable
 // that keeps its type stays the same variable, so closures see the new value.
 func (c *Compiler) declareVars(st *world.Stage, u *Unit) error {
-	kept := keptBy(u.checked.Info, u.body)
+	kept := map[string]bool{} // what a closure or a goroutine uses, or whose address is taken
+	for _, stmt := range u.body {
+		walk.Reached(u.checked.Info, stmt, func(n ast.Node) { noteNames(u.checked.Info, n, kept) })
+	}
 	u.Holders, u.Rebinds = c.holders(u), c.rebinds(u)
 	u.vars = map[types.Object]string{}
 	defined := map[string]*world.Entity{}

@@ -87,10 +87,6 @@ func (in *instance) key() string {
 	return fmt.Sprintf("%s.%s[%s]", path, in.generic.Name(), strings.Join(args, ", "))
 }
 
-func (in *instance) is(generic types.Object, args []types.Type) bool {
-	return in.generic == generic && slices.EqualFunc(in.args, args, types.Identical)
-}
-
 // DeclaredFrom returns the names that the statements of a unit declare from a place on.
 func (u *Unit) DeclaredFrom(at token.Pos) (names []string) {
 	from := slices.IndexFunc(u.body, func(stmt ast.Stmt) bool { return stmt.Pos() == at })

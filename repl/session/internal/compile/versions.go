@@ -93,15 +93,6 @@ func (v *env) declareVersions() (vars []ast.Decl, tell []ast.Stmt) {
 	return vars, tell
 }
 
-// keepVersions keeps the versions of a unit after it was compiled.
-func (v *env) keepVersions() {
-	for _, n := range v.versions {
-		if n.of.stale = n.stale; n.first {
-			v.compiler.lineages[n.of.key] = append(v.compiler.lineages[n.of.key], n.of)
-		}
-	}
-}
-
 // SameShape says whether two types are identical, if types that were declared again with the same
 // underlying type count as the same. A value of one is then, bit for bit, a value of the other.
 func SameShape(a, b types.Type) bool {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -140,15 +141,7 @@ func underlying(t types.Type) types.Type {
 	if t == nil {
 		return nil
 	}
-	return deref(t).Underlying()
-}
-
-// deref returns the type that a pointer points to, or another type as it is.
-func deref(t types.Type) types.Type {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		return p.Elem()
-	}
-	return t
+	return walk.Deref(t).Underlying()
 }
 
 // compiled says whether an object belongs to a package, and not to cells.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/cursor"
 	"github.com/mcs-notebook/mcs/repl/session/internal/help/python"
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 	"github.com/mcs-notebook/mcs/repl/session/internal/world"
 )
 
@@ -88,7 +89,7 @@ func (pl *place) structAt(l *cursor.Level) (lit *ast.CompositeLit, t types.Type,
 	for _, n := range pl.path {
 		if c, ok := n.(*ast.CompositeLit); ok && c.Lbrace == at && l.Inside == cursor.Elements {
 			if t = pl.Info.TypeOf(c); known(t) { // a pointer in []*T{{…}}
-				t = deref(t)
+				t = walk.Deref(t)
 				u, _ = t.Underlying().(*types.Struct)
 			}
 			return c, t, u

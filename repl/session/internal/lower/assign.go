@@ -164,7 +164,7 @@ func (l *Lowerer) assignResults(lhs []ast.Expr, ts []types.Type, operands []oper
 	values := make([]ast.Expr, len(lhs))
 	switch e := e.(type) {
 	case *ast.TypeAssertExpr:
-		values[0], values[1] = l.assertOK(e)
+		_, values[0], values[1] = l.asserted(e)
 	case *ast.UnaryExpr:
 		values[0], values[1] = l.receiveOK(e)
 	default:
@@ -231,11 +231,11 @@ func (l *Lowerer) assignOne(place ast.Expr, t types.Type, e ast.Expr, fresh bool
 		return nil
 	}
 	pos := l.pos
-	x := l.valueAs(e, t)
+	x := l.convert(l.value(e), l.typeOf(e), t)
 	l.pos = pos
 	_, variable := place.(*ast.Ident)
 	switch {
-	case isFunc(t) && replaces(x): // a function from compiled code cannot be replaced by another later
+	case isA[*types.Signature](t) && replaces(x): // a function from compiled code cannot be replaced by another later
 		x = l.temp(x, t)
 	case fresh:
 	case variable && l.shared(place) && replaces(x), !variable && l.effects(e):
@@ -251,11 +251,6 @@ func (l *Lowerer) drop(e ast.Expr) {
 		return
 	}
 	l.temp(l.value(e), l.typeOf(e))
-}
-
-// valueAs is a value that is assigned to a place of type t.
-func (l *Lowerer) valueAs(e ast.Expr, t types.Type) ast.Expr {
-	return l.convert(l.value(e), l.typeOf(e), t)
 }
 
 func allIdents(list []ast.Expr) bool {
@@ -290,11 +285,6 @@ func (l *Lowerer) opAssign(s *ast.AssignStmt) []ast.Stmt {
 		y = l.shiftCount(y, s.Rhs[0])
 	}
 	return []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}}
-}
-
-func isMap(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Map)
-	return ok
 }
 
 // calls says whether an expression calls something.

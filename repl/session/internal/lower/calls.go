@@ -219,8 +219,9 @@ func (l *Lowerer) conversion(e *ast.CallExpr, t types.Type) ast.Expr {
 	return l.call(l.typ(t), x)
 }
 
-func isFunc(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Signature)
+// isA says whether the underlying type is a T.
+func isA[T types.Type](t types.Type) bool {
+	_, ok := t.Underlying().(T)
 	return ok
 }
 
@@ -236,7 +237,8 @@ func (l *Lowerer) builtinCall(e *ast.CallExpr, name string) ast.Expr {
 		}
 		return l.rt("RecoverCalled")
 	case "panic":
-		return l.panicCall(e)
+		x := e.Args[0] // an operand that is any already is not wrapped by the interpreter
+		return l.rt("Panic", l.convert(l.expr(x), l.typeOf(x), anyType))
 	case "make":
 		return l.makeCall(e)
 	case "append":
@@ -339,12 +341,6 @@ func (l *Lowerer) clear(e *ast.CallExpr) ast.Expr {
 	set := l.assign(token.ASSIGN, &ast.IndexExpr{X: v, Index: l.id(k)}, l.id(zero))
 	l.emit(&ast.RangeStmt{For: l.pos, Key: l.id(k), TokPos: l.pos, Tok: token.DEFINE, X: v, Body: l.block(set)})
 	return nil
-}
-
-// panicCall keeps the operand from being wrapped by the interpreter.
-func (l *Lowerer) panicCall(e *ast.CallExpr) ast.Expr {
-	t := l.typeOf(e.Args[0])
-	return l.rt("Panic", l.convert(l.expr(e.Args[0]), t, anyType))
 }
 
 var errorType = types.Universe.Lookup("error").Type()

@@ -84,7 +84,7 @@ func (t *temporaries) release(n int) {
 // tempOf takes a temporary variable. A function gets a variable that no other value had or will have, because
 // the interpreter replaces it.
 func (l *Lowerer) tempOf(t types.Type) *ast.Ident {
-	if isFunc(t) {
+	if isA[*types.Signature](t) {
 		return l.id(l.variable(t))
 	}
 	i := slices.IndexFunc(l.temps.list, func(v tempVar) bool { return !v.used && types.Identical(v.t, t) })

@@ -170,15 +170,13 @@ func (l *Lowerer) selector(e *ast.SelectorExpr) ast.Expr {
 	}
 	switch sel.Kind() {
 	case types.MethodExpr:
-		return l.methodExpr(sel)
+		// T.Method becomes a function literal: the interpreter panics on it.
+		return l.passing(sel.Type().(*types.Signature), func(args []ast.Expr) *ast.CallExpr {
+			return l.invoke(args[0], sel.Recv(), sel, args[1:]...)
+		})
 	case types.MethodVal:
 		return l.methodValue(e, sel)
 	}
-	return l.member(e, sel)
-}
-
-// member is the field or method x.f.
-func (l *Lowerer) member(e *ast.SelectorExpr, sel *types.Selection) ast.Expr {
 	from := e.X
 	if star, ok := ast.Unparen(e.X).(*ast.StarExpr); ok && !isPointer(l.typeOf(star)) {
 		from = star.X // among the elements of a literal the interpreter takes *x for a type
@@ -257,13 +255,6 @@ func isPointer(t types.Type) bool { return walk.IsPointer(t) }
 // nilCheck panics as a use of a nil interface does.
 func (l *Lowerer) nilCheck(name string) ast.Stmt {
 	return l.ifs(l.binary(l.id(name), token.EQL, l.id("nil")), l.do(l.rt("NilUsed")))
-}
-
-// methodExpr writes T.Method as a function literal: the interpreter panics on it.
-func (l *Lowerer) methodExpr(sel *types.Selection) ast.Expr {
-	return l.passing(sel.Type().(*types.Signature), func(args []ast.Expr) *ast.CallExpr {
-		return l.invoke(args[0], sel.Recv(), sel, args[1:]...)
-	})
 }
 
 func (l *Lowerer) unary(e *ast.UnaryExpr) ast.Expr {
@@ -387,7 +378,9 @@ func (l *Lowerer) nonNegative(e ast.Expr) bool {
 // compare writes x == y if one side is an interface or contains one. It returns nil if the operator itself
 // is correct.
 func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
-	l.refuseHandles(tx, ty)
+	if holdsTensor(tx) || holdsTensor(ty) { // it would compare the handles, whatever the values are
+		panic(&Error{Pos: l.pos, Msg: rt.HandlesCompared, Handles: true})
+	}
 	if isUnsafe(tx) && isNil(ty) {
 		return l.rt("SamePlace", x, l.zero(unsafePointer))
 	}
@@ -409,15 +402,6 @@ func (l *Lowerer) compare(x, y ast.Expr, tx, ty types.Type) ast.Expr {
 		}
 	}
 	return l.rt("Equal", l.convert(x, tx, anyType), l.convert(y, ty, anyType))
-}
-
-// refuseHandles refuses == of tensors: it would compare the handles, whatever the values are.
-func (l *Lowerer) refuseHandles(tx, ty types.Type) {
-	for _, t := range []types.Type{tx, ty} {
-		if holdsTensor(t) {
-			panic(&Error{Pos: l.pos, Msg: rt.HandlesCompared, Handles: true})
-		}
-	}
 }
 
 // holdsTensor says whether == of a type compares tensors.

@@ -68,19 +68,20 @@ func (l *Lowerer) fieldNames(f *ast.Field) []*ast.Ident {
 // because the interpreter reads deferred arguments late and dead-locks when a deferred call runs a closure.
 func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.BlockStmt) (*ast.FuncType, *ast.BlockStmt) {
 	l.fn.body = body.List
-	deferred := defers(body)
+	deferred := walk.AnyOwn(body, func(*ast.DeferStmt) bool { return true })
 	out := &ast.FuncType{Func: l.pos, Params: l.params(ft.Params, sig)}
 	var returns []ast.Expr
 	if sig.Results().Len() > 0 {
 		out.Results = &ast.FieldList{}
-		names := resultNames(ft)
+		names := walk.Names(ft.Results)
 		l.fn.named = names != nil
 		for i := range sig.Results().Len() {
 			f := &ast.Field{Type: l.typ(sig.Results().At(i).Type())}
 			name := ""
 			if names != nil && names[i].Name != "_" {
 				o := l.info.Defs[names[i]]
-				if deferred || l.rangesFunction(body) { // an inner variable of the same name must not hide it from a return
+				// An inner variable of the same name must not hide it from a return.
+				if deferred || walk.AnyOwn(body, func(r *ast.RangeStmt) bool { return isA[*types.Signature](l.typeOf(r.X)) }) {
 					l.locals[o] = l.another(o)
 				}
 				name = l.renamed(o, names[i].Name).(*ast.Ident).Name
@@ -100,7 +101,7 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 	}
 	if !deferred {
 		l.fn.shared = l.sharedNames(body)
-		if l.fn.named && returnsBare(body) { // the caller's variables are the results
+		if l.fn.named && walk.AnyOwn(body, func(s *ast.ReturnStmt) bool { return len(s.Results) == 0 }) { // the caller's variables are the results
 			for _, name := range l.fn.names {
 				l.fn.shared[name] = true
 			}
@@ -118,11 +119,6 @@ func (l *Lowerer) function(ft *ast.FuncType, sig *types.Signature, body *ast.Blo
 		list = append(list, l.ret(returns...))
 	}
 	return out, l.block(list...)
-}
-
-// returnsBare says whether a function returns what its results are, without operands.
-func returnsBare(body *ast.BlockStmt) bool {
-	return walk.AnyOwn(body, func(s *ast.ReturnStmt) bool { return len(s.Results) == 0 })
 }
 
 // zeroResults sets named results to zero: the interpreter takes the variable that the caller assigns to
@@ -161,26 +157,12 @@ func (l *Lowerer) sharedNames(body *ast.BlockStmt) map[string]bool {
 		})
 	}
 	walk.Reached(l.info, body, func(n ast.Node) { variables(n, add) })
+	own := slices.AppendSeq(slices.Collect(l.fn.sig.Params().Variables()), l.fn.sig.Results().Variables())
 	variables(body, func(id *ast.Ident, v *types.Var) {
-		if (v.Pos() < body.Pos() || v.Pos() > body.End()) && !l.parameter(v) {
+		if (v.Pos() < body.Pos() || v.Pos() > body.End()) && !slices.Contains(own, v) {
 			add(id, v)
 		}
 	})
-	return names
-}
-
-// parameter says whether a variable is a parameter or result of the function.
-func (l *Lowerer) parameter(v *types.Var) bool {
-	return slices.Contains(slices.AppendSeq(slices.Collect(l.fn.sig.Params().Variables()), l.fn.sig.Results().Variables()), v)
-}
-
-func resultNames(ft *ast.FuncType) (names []*ast.Ident) {
-	if ft.Results == nil {
-		return nil
-	}
-	for _, f := range ft.Results.List {
-		names = append(names, f.Names...)
-	}
 	return names
 }
 
@@ -210,11 +192,6 @@ func (l *Lowerer) params(list *ast.FieldList, sig *types.Signature) *ast.FieldLi
 		}
 	}
 	return out
-}
-
-// defers says whether a body has a defer statement of its own.
-func defers(body ast.Node) bool {
-	return walk.AnyOwn(body, func(*ast.DeferStmt) bool { return true })
 }
 
 // funcLit rewrites a function literal.
@@ -342,13 +319,6 @@ func (l *Lowerer) deferStmt(s *ast.DeferStmt) []ast.Stmt {
 	return []ast.Stmt{l.do(l.call(l.sel(l.id(l.fn.defers), "Add"+suffix), call))}
 }
 
-// goStmt starts a goroutine whose panic cannot end the process.
-func (l *Lowerer) goStmt(s *ast.GoStmt) []ast.Stmt {
-	l.pos = s.Pos()
-	mark := l.env.Mark(Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name})
-	return []ast.Stmt{l.do(l.rt("Go", l.int(mark), l.later(s.Call)))}
-}
-
 // returnStmt returns, or stores the results in variables if the body is inside of a literal. Several results
 // are variables of their own: the interpreter sets one result before it reads the next, and takes the place
 // or the type of the first for those of another one.
@@ -394,7 +364,7 @@ func (l *Lowerer) results(s *ast.ReturnStmt, all bool) []ast.Expr {
 			rewrite = l.expr
 		}
 		x := l.convert(rewrite(e), l.typeOf(e), t)
-		if isNil(l.typeOf(e)) && (all || len(s.Results) > 1 || isFunc(t)) { // the interpreter finds no type for it
+		if isNil(l.typeOf(e)) && (all || len(s.Results) > 1 || isA[*types.Signature](t)) { // the interpreter finds no type for it
 			x = l.zero(t)
 		}
 		values = append(values, x)

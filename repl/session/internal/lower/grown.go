@@ -79,7 +79,7 @@ func (l *Lowerer) grownBuffer(e *ast.CallExpr) []ast.Stmt {
 	if !ok || l.info.Selections[f] == nil {
 		return nil
 	}
-	switch types.TypeString(deref(l.typeOf(id)), nil) {
+	switch types.TypeString(walk.Deref(l.typeOf(id)), nil) {
 	case "bytes.Buffer", "strings.Builder":
 	default:
 		return nil

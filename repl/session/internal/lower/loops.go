@@ -304,7 +304,7 @@ func (l *Lowerer) rangeStmt(s *ast.RangeStmt, label string) []ast.Stmt {
 // elementTypes are the types of the values that a range over a slice, an array, a pointer to one, or a map
 // has.
 func elementTypes(t types.Type) (key, value types.Type) {
-	switch t := deref(t).Underlying().(type) {
+	switch t := walk.Deref(t).Underlying().(type) {
 	case *types.Slice:
 		return types.Typ[types.Int], t.Elem()
 	case *types.Array:

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // The interpreter gets no methods and no interfaces with methods from cells: it would find methods late,
@@ -14,7 +16,7 @@ import (
 // MethodName returns the interpreter's name of a method. It contains a middle dot, which no name of a cell
 // does.
 func (l *Lowerer) MethodName(m *types.Func) string {
-	return l.typ(deref(types.Unalias(m.Signature().Recv().Type()))).(*ast.Ident).Name + "·" + m.Name()
+	return l.typ(walk.Deref(types.Unalias(m.Signature().Recv().Type()))).(*ast.Ident).Name + "·" + m.Name()
 }
 
 // invoke writes x.Method(args), where x has type t.
@@ -38,7 +40,7 @@ func (l *Lowerer) invokeOn(x ast.Expr, t types.Type, m *types.Func, args ...ast.
 	if name, ok := guarded(m); ok {
 		return l.call(l.sel(l.id(l.env.Package(m.Pkg().Path())), name), append([]ast.Expr{l.receiver(x, t, recv)}, args...)...)
 	}
-	if n, ok := types.Unalias(deref(types.Unalias(recv))).(*types.Named); ok && l.ownType(n) {
+	if n, ok := types.Unalias(walk.Deref(types.Unalias(recv))).(*types.Named); ok && l.ownType(n) {
 		return l.call(l.id(l.MethodName(m)), append([]ast.Expr{l.receiver(x, t, recv)}, args...)...)
 	}
 	return l.call(l.sel(x, m.Name()), args...)
@@ -59,7 +61,7 @@ func (l *Lowerer) receiver(x ast.Expr, t, recv types.Type) ast.Expr {
 // type that it reaches.
 func (l *Lowerer) walk(x ast.Expr, t types.Type, sel *types.Selection) (ast.Expr, types.Type) {
 	for _, i := range sel.Index()[:len(sel.Index())-1] {
-		f := deref(t).Underlying().(*types.Struct).Field(i)
+		f := walk.Deref(t).Underlying().(*types.Struct).Field(i)
 		x, t = l.sel(x, l.fieldName(f)), f.Type()
 	}
 	return x, t
@@ -74,13 +76,6 @@ func (l *Lowerer) dispatcher(m *types.Func) string {
 		ft.Params.List = append([]*ast.Field{{Type: l.id("any")}}, ft.Params.List...)
 		return ft
 	})
-}
-
-func deref(t types.Type) types.Type {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		return p.Elem()
-	}
-	return t
 }
 
 // MethodFunc writes a method of t, or of a pointer to it, as a function whose first parameter is the

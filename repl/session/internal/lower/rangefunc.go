@@ -47,18 +47,13 @@ func (r *rangeFunc) inside(l *Lowerer, t *target) bool {
 	return true
 }
 
-// code is the number of an exit.
-func (r *rangeFunc) code(e exit) int {
-	if i := slices.Index(*r.codes, e); i >= 0 {
-		return i + 1
-	}
-	*r.codes = append(*r.codes, e)
-	return len(*r.codes)
-}
-
-// leave ends the function literal, and with it the range, by an exit.
+// leave ends the function literal, and with it the range, by an exit. Exits are numbered from 1.
 func (r *rangeFunc) leave(l *Lowerer, e exit) []ast.Stmt {
-	return []ast.Stmt{l.assign(token.ASSIGN, l.id(r.state), l.int(r.code(e))), l.ret(l.id("false"))}
+	n := slices.Index(*r.codes, e)
+	if n < 0 {
+		n, *r.codes = len(*r.codes), append(*r.codes, e)
+	}
+	return []ast.Stmt{l.assign(token.ASSIGN, l.id(r.state), l.int(n+1)), l.ret(l.id("false"))}
 }
 
 // has says whether a label stands in the body.
@@ -112,11 +107,6 @@ func (l *Lowerer) rangeFunction(s *ast.RangeStmt, label string, sig *types.Signa
 	return []ast.Stmt{l.block(append(list, l.exits(r)...)...)}
 }
 
-// rangesFunction says whether a body has a range over a function.
-func (l *Lowerer) rangesFunction(body *ast.BlockStmt) bool {
-	return walk.AnyOwn(body, func(r *ast.RangeStmt) bool { return isFunc(l.typeOf(r.X)) })
-}
-
 // returnVars declares variables for the results of returns in the body.
 func (l *Lowerer) returnVars(r *rangeFunc) (decls []ast.Stmt) {
 	if l.fn.results != nil {
@@ -153,7 +143,7 @@ func (l *Lowerer) exits(r *rangeFunc) (list []ast.Stmt) {
 			list = append(list, l.ifs(is, reset, &ast.BranchStmt{TokPos: l.pos, Tok: token.GOTO, Label: l.id(e.label + gotoLabel)}))
 		case e.tok == token.RETURN || e.tok == token.GOTO || outer != nil && outer.inside(l, e.to):
 			beyond = true
-		case l.has(e.to):
+		case slices.Contains(l.fn.targets, e.to):
 			s := &ast.BranchStmt{Tok: e.tok}
 			if e.to.label != "" {
 				s.Label = l.id(e.to.label)
@@ -165,10 +155,6 @@ func (l *Lowerer) exits(r *rangeFunc) (list []ast.Stmt) {
 		list = append(list, l.ifs(l.binary(l.id(r.state), token.NEQ, l.int(0)), l.ret(l.id("false"))))
 	}
 	return list
-}
-
-func (l *Lowerer) has(t *target) bool {
-	return slices.Contains(l.fn.targets, t)
 }
 
 func (l *Lowerer) returnResults(r *rangeFunc) []ast.Stmt {

@@ -6,6 +6,8 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+
+	"github.com/mcs-notebook/mcs/repl/session/internal/walk"
 )
 
 // risky says whether a node may panic, without its parts: a mark is worth its cost only before code that
@@ -68,7 +70,7 @@ func (l *Lowerer) riskySwitch(s ast.Stmt) bool {
 func (l *Lowerer) riskyCall(e *ast.CallExpr) bool {
 	if l.info.Types[e.Fun].IsType() {
 		_, slice := l.typeOf(e.Args[0]).Underlying().(*types.Slice)
-		_, array := deref(l.typeOf(e)).Underlying().(*types.Array)
+		_, array := walk.Deref(l.typeOf(e)).Underlying().(*types.Array)
 		return slice && array
 	}
 	switch l.builtin(e) {
@@ -107,7 +109,7 @@ func (l *Lowerer) riskyOperation(op token.Token, x, y ast.Expr) bool {
 // mapElement says whether an expression is an element of a map: setting it panics if the map is nil.
 func (l *Lowerer) mapElement(e ast.Expr) bool {
 	x, ok := ast.Unparen(e).(*ast.IndexExpr)
-	return ok && isMap(l.typeOf(x.X))
+	return ok && isA[*types.Map](l.typeOf(x.X))
 }
 
 // holdsInterface says whether comparing two values of a type compares interfaces, whose values may not be

@@ -88,7 +88,9 @@ func (l *Lowerer) plain(s ast.Stmt, label string) []ast.Stmt {
 	case *ast.DeferStmt:
 		return l.deferStmt(s)
 	case *ast.GoStmt:
-		return l.goStmt(s)
+		l.pos = s.Pos()
+		mark := l.env.Mark(Mark{Pos: s.Pos(), End: s.End(), Func: l.fn.name})
+		return []ast.Stmt{l.do(l.rt("Go", l.int(mark), l.later(s.Call)))} // its panic cannot end the process
 	}
 	l.refuse(s.Pos(), "%T is not available in cells", s)
 	return nil
@@ -100,18 +102,13 @@ func (l *Lowerer) labeled(s *ast.LabeledStmt) []ast.Stmt {
 	name := s.Label.Name
 	body := l.begin(s.Stmt, func() []ast.Stmt { return l.plain(s.Stmt, name) })
 	l.pos = s.Pos()
-	if !l.jumpedTo(name) {
+	if !slices.ContainsFunc(l.fn.body, func(s ast.Stmt) bool {
+		return walk.AnyOwn(s, func(b *ast.BranchStmt) bool { return b.Tok == token.GOTO && b.Label.Name == name })
+	}) {
 		return body
 	}
 	first := l.stopCheck()
 	return append([]ast.Stmt{&ast.LabeledStmt{Label: l.id(name + gotoLabel), Colon: s.Colon, Stmt: first}}, body...)
-}
-
-// jumpedTo says whether a goto names the label.
-func (l *Lowerer) jumpedTo(name string) bool {
-	return slices.ContainsFunc(l.fn.body, func(s ast.Stmt) bool {
-		return walk.AnyOwn(s, func(b *ast.BranchStmt) bool { return b.Tok == token.GOTO && b.Label.Name == name })
-	})
 }
 
 // mark notes that a statement begins, if something in it may panic.
@@ -126,7 +123,7 @@ func (l *Lowerer) mark(s ast.Stmt) []ast.Stmt {
 	if engine {
 		list = append(list, l.setMark(EngineSlot, n))
 	}
-	if l.fn.slot != LiteralSlot && l.hasLiterals() {
+	if l.fn.slot != LiteralSlot && slices.ContainsFunc(l.fn.body, func(s ast.Stmt) bool { return walk.Has[*ast.FuncLit](s) }) {
 		list = append(list, l.setMark(LiteralSlot, 0)) // so that a mark of theirs is newer than this one
 	}
 	return list
@@ -181,11 +178,6 @@ func (l *Lowerer) calledPackage(e *ast.CallExpr) *types.Package {
 func (l *Lowerer) setMark(slot, n int) ast.Stmt {
 	l.env.Slot(slot)
 	return l.assign(token.ASSIGN, l.id(MarkVar(slot)), l.int(n))
-}
-
-// hasLiterals says whether there are function literals in the function.
-func (l *Lowerer) hasLiterals() bool {
-	return slices.ContainsFunc(l.fn.body, func(s ast.Stmt) bool { return walk.Has[*ast.FuncLit](s) })
 }
 
 func call(e *ast.CallExpr) Call {

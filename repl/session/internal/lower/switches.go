@@ -255,12 +255,6 @@ func (l *Lowerer) assertion(e *ast.TypeAssertExpr) ast.Expr {
 	return v
 }
 
-// assertOK is x.(T): the value, and whether x is a T.
-func (l *Lowerer) assertOK(e *ast.TypeAssertExpr) (value, is ast.Expr) {
-	_, value, is = l.asserted(e)
-	return value, is
-}
-
 func (l *Lowerer) asserted(e *ast.TypeAssertExpr) (x, value, is ast.Expr) {
 	t, from := l.info.Types[e.Type].Type, l.typeOf(e.X)
 	x = l.expr(e.X)

@@ -358,16 +358,8 @@ func (r *Runtime) Loop(f func(n int)) { r.loop = f }
 // LoopAsking is Loop for a form that asks before each run whether to continue.
 func (r *Runtime) LoopAsking(f func(more func() bool)) { r.asking = f }
 
-// TakeLoopAsking returns the function that LoopAsking received.
-func (r *Runtime) TakeLoopAsking() func(more func() bool) {
-	f := r.asking
-	r.asking = nil
-	return f
-}
-
-// TakeLoop returns the function that Loop received.
-func (r *Runtime) TakeLoop() func(n int) {
-	f := r.loop
-	r.loop = nil
-	return f
+// TakeLoops returns the functions that Loop and LoopAsking received, and forgets them.
+func (r *Runtime) TakeLoops() (loop func(n int), asking func(more func() bool)) {
+	loop, asking, r.loop, r.asking = r.loop, r.asking, nil, nil
+	return loop, asking
 }

@@ -91,6 +91,24 @@ func IsPointer(t types.Type) bool {
 	return ok
 }
 
+// Deref returns the type that a pointer points to, or another type as it is.
+func Deref(t types.Type) types.Type {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
+}
+
+// Names are the names in a list of parameters, results or type parameters, which may be nil.
+func Names(list *ast.FieldList) (names []*ast.Ident) {
+	if list != nil {
+		for _, f := range list.List {
+			names = append(names, f.Names...)
+		}
+	}
+	return names
+}
+
 // Types are the types of a tuple's variables.
 func Types(tuple *types.Tuple) (list []types.Type) {
 	for v := range tuple.Variables() {
