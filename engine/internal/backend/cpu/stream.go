@@ -12,8 +12,8 @@ import (
 
 // streamBytes is how many bytes a group must store, which no kernel reads soon, for its stores to go past the
 // caches. Below 4 MiB a kernel that reads the result loses more than the store gains, on any machine. From
-// there on such a store takes half the time where the last cache is slow (Sapphire Rapids), and three times as
-// long where it is fast (Zen 4), up to half as many bytes as that cache has. It changes no result.
+// there on such a store takes half the time where the last cache is slow (Sapphire Rapids), and three times
+// as long where it is fast (Zen 4), up to half as many bytes as that cache has. It changes no result.
 var streamBytes = sync.OnceValue(func() int {
 	const least = 4 << 20
 	if caches := machine.Caches(); len(caches) > 0 && !pastIsFaster(least) {

@@ -110,8 +110,8 @@ func linesFor(caches []machine.Cache) int {
 	return int(min(max(own/2/(4*depth), 64), 256))
 }
 
-// copiesFor returns the most elements of a shared operand of which each thread packs a copy: the copies of the
-// threads with one last cache take at most a quarter of it.
+// copiesFor returns the most elements of a shared operand of which each thread packs a copy: the copies of
+// the threads with one last cache take at most a quarter of it.
 func copiesFor(caches []machine.Cache, threads int) int {
 	last := machine.Cache{Size: 8 << 20, Sharing: threads}
 	if len(caches) > 0 {
