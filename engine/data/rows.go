@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -76,10 +77,7 @@ func (s *Sequences) Packed(batch, length int) *Rows {
 
 // pack puts the examples into rows of so many inputs.
 func (s *Sequences) pack(length int) (rows [][]int) {
-	order := make([]int, len(s.list))
-	for i := range order {
-		order[i] = i
-	}
+	order := ir.Indices(len(s.list))
 	slices.SortStableFunc(order, func(a, b int) int { return s.inputs(b) - s.inputs(a) })
 	withRoom := make([][]int, length+1) // rows by the room that they have
 	some := make([]uint64, length/64+1) // a bit for each room that some row has

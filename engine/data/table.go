@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/internal/backend/cpu/pool"
+	"github.com/mcs-notebook/mcs/engine/internal/ir"
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 )
@@ -416,13 +417,7 @@ func sorted(keys []sortKey, n int) []int {
 	return rows
 }
 
-func (t *Table) all() []int {
-	list := make([]int, t.rows)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
+func (t *Table) all() []int { return ir.Indices(t.rows) }
 
 // Append returns the table with the rows of another one below its own, by the names of the columns. Where one
 // lacks a column its values are missing. Integers beside floats become f64, other types beside each other

@@ -95,9 +95,7 @@ func (c *choice) mask(y tensor.Tensor, columns ...column) tensor.Tensor {
 	tokens := ir.Size(y.Shape()[:y.Rank()-1])
 	texts := rows.Of()
 	if texts == nil {
-		for i := range c.rows {
-			texts = append(texts, i)
-		}
+		texts = ir.Indices(len(c.rows))
 	}
 	values := func() tensor.Tensor {
 		var list []bool

@@ -82,7 +82,9 @@ func (c Config) start(base nn.Layer, w tensor.Tensor, rng *tensor.RNG) (a, b ten
 		return rng.Randn(in, half).MatMul(odd).Mul(0.1), even.Transpose().MatMul(rng.Randn(half, out)).Mul(0.1), false
 	}
 	if w = exact(w); c.Init == OLoRA {
-		a, b = firstOfQR(w, c.Rank)
+		q, r := linalg.QR(w.Transpose()) // [out k] and [k in], of which the first columns and rows are taken
+		rank := min(c.Rank, q.Len(1))
+		a, b = r.Slice(0, 0, rank).Transpose(), q.Slice(1, 0, rank).Transpose()
 	} else {
 		a, b = c.principal(w)
 	}
@@ -110,11 +112,4 @@ func (c Config) principal(w tensor.Tensor) (a, b tensor.Tensor) {
 	}
 	root := s.Div(c.Scale()).Sqrt()
 	return u.Mul(root), root.Unsqueeze(1).Mul(v)
-}
-
-// firstOfQR returns the first rank columns of Q and rows of R of wᵀ [out in], turned as A and B are.
-func firstOfQR(w tensor.Tensor, rank int) (a, b tensor.Tensor) {
-	q, r := linalg.QR(w.Transpose()) // [out k] and [k in]
-	rank = min(rank, q.Len(1))
-	return r.Slice(0, 0, rank).Transpose(), q.Slice(1, 0, rank).Transpose()
 }

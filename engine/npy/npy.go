@@ -69,7 +69,11 @@ func read(r io.Reader, size, room int64, refused *FormatError) (tensor.Tensor, e
 	}
 	want, fits := h.bytes()
 	if have := size - s.at; !fits || want != have {
-		return tensor.Tensor{}, s.refuse("%s needs %s bytes, but %d follow the header", h, sizeText(want, fits), have)
+		need := "more than 2^62"
+		if fits {
+			need = fmt.Sprint(want)
+		}
+		return tensor.Tensor{}, s.refuse("%s needs %s bytes, but %d follow the header", h, need, have)
 	}
 	data, err := s.next(want)
 	if err != nil {
@@ -92,13 +96,6 @@ func read(r io.Reader, size, room int64, refused *FormatError) (tensor.Tensor, e
 		return tensor.Tensor{}, s.refuse("%v", err)
 	}
 	return t, nil
-}
-
-func sizeText(n int64, fits bool) string {
-	if !fits {
-		return "more than 2^62"
-	}
-	return fmt.Sprint(n)
 }
 
 // A source is what is read, with the place up to which it was.

@@ -247,7 +247,8 @@ func (f *figure) points(t *trace, s *Series) {
 			}
 		}
 		if t.cloud == nil && len(t.discs) == maxDiscs && radii == nil && s.colours == nil {
-			t.cloud = newCloud(f.area)
+			t.cloud = &cloud{x: int(math.Floor(f.area.x0)), y: int(math.Floor(f.area.y0)), width: int(f.area.width()) + 2, height: int(f.area.height()) + 2}
+			t.cloud.counts = make([]int, t.cloud.width*t.cloud.height)
 			for _, p := range t.discs {
 				t.cloud.add(p)
 			}
@@ -298,12 +299,6 @@ type cloud struct {
 	x, y          int // of the first square
 	width, height int
 	counts        []int
-}
-
-func newCloud(area box) *cloud {
-	c := &cloud{x: int(math.Floor(area.x0)), y: int(math.Floor(area.y0)), width: int(area.width()) + 2, height: int(area.height()) + 2}
-	c.counts = make([]int, c.width*c.height)
-	return c
 }
 
 func (c *cloud) add(p point) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcs-notebook/mcs/engine/dtype"
 	"github.com/mcs-notebook/mcs/engine/nn"
@@ -146,14 +147,11 @@ func (l *loader) plain(p nn.Param) error {
 	}
 	l.used[p.Name] = true
 	want := p.Value()
-	turned := false
-	for name, slot := range l.slots {
-		if _, linear := slot.Layer().(*nn.Linear); linear && p.Name == name+".weight" {
-			turned = true
+	name, weight := strings.CutSuffix(p.Name, ".weight")
+	if slot, ok := l.slots[name]; ok && weight {
+		if _, linear := slot.Layer().(*nn.Linear); linear {
+			t = t.Transpose()
 		}
-	}
-	if turned {
-		t = t.Transpose()
 	}
 	if t.DType() != want.DType() || !slices.Equal(t.Shape(), want.Shape()) {
 		return l.fail("tensor %q is %v%v, want %v%v", p.Name, t.DType(), t.Shape(), want.DType(), want.Shape())

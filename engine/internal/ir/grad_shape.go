@@ -7,11 +7,7 @@ func gradExpand(n *Node, dy []*Node) []*Node  { return []*Node{sumTo(dy[0], n.Sr
 func gradFlip(n *Node, dy []*Node) []*Node    { return []*Node{build(Flip, *n.Attr, dy[0])} }
 
 func gradPermute(n *Node, dy []*Node) []*Node {
-	back := make([]int, len(n.Attr.Axes))
-	for i, a := range n.Attr.Axes {
-		back[a] = i
-	}
-	return []*Node{build(Permute, Attr{Axes: back}, dy[0])}
+	return []*Node{build(Permute, Attr{Axes: Inverse(n.Attr.Axes)}, dy[0])}
 }
 
 // gradSlice puts the gradient back between zeros: axes that were walked backwards are flipped, steps are

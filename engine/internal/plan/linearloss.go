@@ -155,7 +155,11 @@ func (g *graph) tuple(parts ...int) int {
 func (g *graph) linearLossGrad(v value) int {
 	l := g.newLinearLoss(&v)
 	sums, dloss := v.args[3], v.args[4]
-	if l.pieces() > 1 && !g.independent(dloss, g.makers(sums)) {
+	var makers []int // the tuples of which the pieces of sums are values
+	for _, p := range g.pieces[sums] {
+		makers = append(makers, g.values[p].args[0])
+	}
+	if l.pieces() > 1 && !g.independent(dloss, makers) {
 		l.x = g.again(l.x, dloss)
 	}
 	var list []int
@@ -204,14 +208,6 @@ func (l *linearLoss) narrowed(dw int) int {
 func (g *graph) again(v, after int) int {
 	x := &g.values[v]
 	return g.add(value{kind: heavy, op: ir.Again, dtype: x.dtype, shape: x.shape, args: []int{v, after}, node: &ir.Node{Op: ir.Again, Attr: &ir.Attr{}, DType: x.dtype, Shape: x.shape}})
-}
-
-// makers are the tuples of which the pieces of v are values.
-func (g *graph) makers(v int) (list []int) {
-	for _, p := range g.pieces[v] {
-		list = append(list, g.values[p].args[0])
-	}
-	return list
 }
 
 // independent says that v is computed from none of a list. Then it need not wait for what is: the reductions

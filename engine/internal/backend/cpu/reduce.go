@@ -282,7 +282,8 @@ func (k *reduceKernel) runSplit(l *launch) {
 // runMiddle adds up rows of inner elements, a block of columns at a time.
 func (k *reduceKernel) runMiddle(l *launch) {
 	blocks := (k.inner + columnBlock - 1) / columnBlock
-	if pieces := k.middlePieces(k.outer * blocks); pieces > 1 {
+	pieces := max(1, min(16, (splitTasks-1)/(k.outer*blocks)+1, k.length*min(k.inner, columnBlock)/splitLength))
+	if pieces > 1 { // there are few blocks of columns, whose rows are divided
 		k.runMiddleSplit(l, blocks, pieces)
 		return
 	}
@@ -293,12 +294,6 @@ func (k *reduceKernel) runMiddle(l *launch) {
 		k.addRows(l, worker, sums, o, first, n, 0, k.length)
 		k.finishColumns(worker, sums, o, first, n)
 	})
-}
-
-// middlePieces is into how many pieces the rows of each of so many blocks of columns are divided: more than
-// one if there are few blocks.
-func (k *reduceKernel) middlePieces(units int) int {
-	return max(1, min(16, (splitTasks-1)/units+1, k.length*min(k.inner, columnBlock)/splitLength))
 }
 
 // addRows folds rows lo to hi of a block of columns.
