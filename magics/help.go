@@ -38,11 +38,7 @@ func runHelp(_ context.Context, c *call) (display.Value, error) {
 	if name == "" {
 		return overview(c.table), nil
 	}
-	m := c.table.lookup(name)
-	if m == nil {
-		return nil, c.table.unknown(name, "")
-	}
-	return manual{m}, nil
+	return c.table.Inspect(c.s, "%"+name, false)
 }
 
 // habits are what people type most, for the start of the overview: commands, keys and Go.

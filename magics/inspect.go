@@ -47,7 +47,7 @@ func (t Table) Inspect(s *session.Session, name string, all bool) (display.Value
 		}
 	}
 	if v.all && v.tensor == nil {
-		if v.source, err = s.Source(info); err != nil {
+		if v.source, err = info.ReadSource(); err != nil {
 			v.noSource = err.Error()
 		}
 	}

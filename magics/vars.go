@@ -13,6 +13,7 @@ import (
 	"github.com/mcs-notebook/mcs/engine/tensor"
 	"github.com/mcs-notebook/mcs/internal/units"
 	"github.com/mcs-notebook/mcs/repl/display"
+	"github.com/mcs-notebook/mcs/repl/session"
 )
 
 func varMagics() []*Magic {
@@ -114,18 +115,15 @@ func measure(v any) (shape string, size int64) {
 }
 
 func runDel(_ context.Context, c *call) (display.Value, error) {
-	known := map[string]bool{}
-	for _, v := range c.s.Vars() {
-		known[v.Name] = true
-	}
+	vars := c.s.Vars()
 	names := strings.FieldsFunc(c.rest, func(r rune) bool { return r == ' ' || r == ',' })
 	for _, name := range names {
-		if !known[name] {
+		if !slices.ContainsFunc(vars, func(v session.Var) bool { return v.Name == name }) {
 			return nil, c.errorf("%s is not a name of the session; nothing was deleted", name)
 		}
 	}
 	large := false
-	for _, v := range c.s.Vars() {
+	for _, v := range vars {
 		large = large || slices.Contains(names, v.Name) && len(tensorsIn(v.Value)) > 0
 	}
 	for _, name := range names {

@@ -127,6 +127,8 @@ const maxWaiting = 1024
 // serve answers the messages of a channel until ctx ends.
 func (k *kernel) serve(ctx context.Context, s *zmtp.Socket, answers map[string]answer) {
 	waiting := make(chan zmtp.Message, maxWaiting)
+	afterFailure := maps.Clone(answers) // no cell runs
+	afterFailure["execute_request"] = aborted
 	go func() {
 		for {
 			select {
@@ -143,17 +145,10 @@ func (k *kernel) serve(ctx context.Context, s *zmtp.Socket, answers map[string]a
 			return
 		case received := <-waiting:
 			for _, behind := range k.answer(ctx, s, waiting, received, answers) {
-				k.answer(ctx, s, nil, behind, withAborted(answers))
+				k.answer(ctx, s, nil, behind, afterFailure)
 			}
 		}
 	}
-}
-
-// withAborted are answers by which no cell runs.
-func withAborted(answers map[string]answer) map[string]answer {
-	answers = maps.Clone(answers)
-	answers["execute_request"] = aborted
-	return answers
 }
 
 func (k *kernel) read(received zmtp.Message) *message {

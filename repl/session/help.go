@@ -57,11 +57,6 @@ func (s *Session) Hint(src string, pos int) (Hint, bool) {
 // It does not evaluate the expression.
 func (s *Session) Inspect(expr string) (Info, error) { return s.helper().Inspect(expr) }
 
-// Source returns the source of the declaration that an Info describes. For declarations of a cell or of
-// the user's packages it is the text as typed. For the engine it comes from the copy inside mcs, and for
-// the standard library from the Go installation, if there is one.
-func (s *Session) Source(i Info) (string, error) { return i.ReadSource() }
-
 // helper returns the help for the session in its current state.
 func (s *Session) helper() *help.Helper { return &help.Helper{Session: seen{s}} }
 

@@ -87,7 +87,7 @@ func TestSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := s.Source(info)
+		text, err := info.ReadSource()
 		if err != nil {
 			text = err.Error()
 		}
@@ -102,7 +102,7 @@ func TestSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := s.Source(info); err != nil || !strings.HasPrefix(text, "// Cut slices s around") || !strings.Contains(text, "\nfunc Cut(") {
+	if text, err := info.ReadSource(); err != nil || !strings.HasPrefix(text, "// Cut slices s around") || !strings.Contains(text, "\nfunc Cut(") {
 		t.Errorf("Source(strings.Cut) = %q, %v", text, err)
 	}
 }

@@ -45,7 +45,7 @@ var session = map[string][]string{
 	"program":   {"compile", "help", "lower", "modules", "world"},
 	"supervise": {"rt", "yaegi"},
 	"library":   {"rt"},
-	"help": {"walk", "world"},
+	"help":      {"walk", "world"},
 	"lower":     {"rt", "walk"},
 	"world":     {"walk"},
 	"rt":        {"gotype"},

@@ -33,9 +33,15 @@ func (v *env) assemble() (*ast.File, error) {
 		}
 	}
 	if u.Runs {
-		if err := v.cellFunc(l); err != nil {
+		lowered := u.loop // what the unit's statements become
+		if lowered == nil {
+			lowered = func(_ *env, l *lower.Lowerer) ([]ast.Stmt, error) { return l.Cell(u.body, u.Shown) }
+		}
+		body, err := lowered(v, l)
+		if err != nil {
 			return nil, err
 		}
+		v.funcs = append(v.funcs, v.function("cell", nil, body))
 	}
 	var slots []ast.Decl
 	for _, e := range u.slots {
@@ -198,23 +204,6 @@ func (v *env) typeDecl(l *lower.Lowerer, ents []*world.Entity) error {
 		v.types = append(v.types, d)
 	}
 	return nil
-}
-
-// cellFunc makes the function whose body is the unit's statements.
-func (v *env) cellFunc(l *lower.Lowerer) error {
-	body, err := v.statements(l)
-	if err != nil {
-		return err
-	}
-	v.funcs = append(v.funcs, v.function("cell", nil, body))
-	return nil
-}
-
-func (v *env) statements(l *lower.Lowerer) ([]ast.Stmt, error) {
-	if v.u.loop == nil {
-		return l.Cell(v.u.body, v.u.Shown)
-	}
-	return v.u.loop(v, l)
 }
 
 // initBody makes the body of the function that runs a unit: it registers the unit's variables and methods

@@ -110,13 +110,10 @@ func (c *Compiler) complaints(st *world.Stage, facts *checked) *CheckError {
 	e := &CheckError{}
 	said := map[string]bool{}
 	for _, te := range facts.Errs {
-		if strings.HasPrefix(te.Msg, "\t") { // continues the previous error
-			continue
-		}
-		if len(e.Diags) > 0 && strings.Contains(te.Msg, "unknown type") { // follows from an error before
-			continue
-		}
-		if said[te.Msg] && strings.HasPrefix(te.Msg, "undefined: ") {
+		switch {
+		case strings.HasPrefix(te.Msg, "\t"), // it continues the previous error
+			len(e.Diags) > 0 && strings.Contains(te.Msg, "unknown type"), // it follows from an error before
+			said[te.Msg] && strings.HasPrefix(te.Msg, "undefined: "):
 			continue
 		}
 		said[te.Msg] = true

@@ -223,8 +223,8 @@ func (ch *checked) atTop(o types.Object) bool {
 	return o.Pkg() == ch.Pkg && depth == 2
 }
 
-// keepsFuncs says whether a value of a type may hold on to functions. The type may lie within others, of
-// which it may be one, as in a slice of itself.
+// keepsFuncs says whether a value of a type may hold on to functions. The type may lie within others, and be
+// one of them, as in a slice of itself.
 func keepsFuncs(t types.Type, within ...types.Type) bool {
 	if t == nil || slices.Contains(within, t) {
 		return false

@@ -120,14 +120,10 @@ func (in *Input) lend(c *exec.Cmd) {
 	if f, ok := c.Stdin.(*os.File); !ok || in.pipe == nil || f != in.pipe.out {
 		return
 	}
-	if c.Stdin = in.from; isEnder(in.from) {
+	c.Stdin = in.from
+	if _, ok := in.from.(Ender); ok {
 		c.Stdin = os.Stdin // a terminal that nobody else reads meanwhile
 	}
-}
-
-func isEnder(r io.Reader) bool {
-	_, ok := r.(Ender)
-	return ok
 }
 
 // An inputPipe is a pipe that is written to when somebody waits for it.

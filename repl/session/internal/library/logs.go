@@ -66,7 +66,8 @@ func (lib *Library) parseFlags(f *flag.FlagSet, arguments []string) error {
 func (lib *Library) slog(symbols map[string]reflect.Value) map[string]any {
 	level := new(slog.LevelVar)
 	var current atomic.Pointer[slog.Logger]
-	current.Store(slog.New(newLogHandler(lib.logger, level)))
+	text := new(bytes.Buffer)
+	current.Store(slog.New(&logHandler{slog.NewTextHandler(text, &slog.HandlerOptions{Level: level}), text, lib.logger, new(sync.Mutex)}))
 	own := map[string]any{}
 	for name := range methodsFor(symbols, current.Load()) {
 		own[name] = reflect.MakeFunc(symbols[name].Type(), func(args []reflect.Value) []reflect.Value {
@@ -110,11 +111,6 @@ type logHandler struct {
 	text         *bytes.Buffer
 	to           *log.Logger
 	mu           *sync.Mutex
-}
-
-func newLogHandler(to *log.Logger, level slog.Leveler) *logHandler {
-	text := new(bytes.Buffer)
-	return &logHandler{slog.NewTextHandler(text, &slog.HandlerOptions{Level: level}), text, to, new(sync.Mutex)}
 }
 
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {

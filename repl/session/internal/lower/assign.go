@@ -31,7 +31,12 @@ func (l *Lowerer) assignStmt(s *ast.AssignStmt) []ast.Stmt {
 	case token.DEFINE:
 		return append(l.defineStmt(s), l.grown(s)...)
 	}
-	return l.opAssign(s)
+	x, _ := l.place(s.Lhs[0]) // x op= y stays: the left side must be evaluated once
+	y := l.expr(s.Rhs[0])
+	if s.Tok == token.SHL_ASSIGN || s.Tok == token.SHR_ASSIGN {
+		y = l.shiftCount(y, s.Rhs[0])
+	}
+	return []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}}
 }
 
 // defineStmt writes := with declarations of the new variables, which have the checker's types.
@@ -275,16 +280,6 @@ func replaces(x ast.Expr) bool {
 func (l *Lowerer) shared(x ast.Expr) bool {
 	name := x.(*ast.Ident).Name
 	return !IsTemporary(name) && (l.fn.shared == nil || l.fn.shared[name])
-}
-
-// opAssign keeps x op= y: the left side must be evaluated once.
-func (l *Lowerer) opAssign(s *ast.AssignStmt) []ast.Stmt {
-	x, _ := l.place(s.Lhs[0])
-	y := l.expr(s.Rhs[0])
-	if s.Tok == token.SHL_ASSIGN || s.Tok == token.SHR_ASSIGN {
-		y = l.shiftCount(y, s.Rhs[0])
-	}
-	return []ast.Stmt{&ast.AssignStmt{Lhs: []ast.Expr{x}, TokPos: s.TokPos, Tok: s.Tok, Rhs: []ast.Expr{y}}}
 }
 
 // calls says whether an expression calls something.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,7 +35,10 @@ type Client struct {
 
 // NewClient makes a client that follows an environment.
 func NewClient(env *Env) *Client {
-	c := &Client{env: env, http: newHTTP()}
+	c := &Client{env: env, http: &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: patience}).DialContext,
+		TLSHandshakeTimeout: 2 * patience, ResponseHeaderTimeout: time.Minute, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
+	}}}
 	c.sums = newDatabase(c)
 	return c
 }
@@ -116,7 +120,8 @@ func store(name string, text []byte) error {
 // goMod returns the go.mod of a version, checked.
 func (c *Client) goMod(ctx context.Context, m module.Version, sums *sums) ([]byte, error) {
 	check := func(text []byte) error {
-		hash, err := dirhash.Hash1([]string{"go.mod"}, opener(text))
+		open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+		hash, err := dirhash.Hash1([]string{"go.mod"}, open)
 		if err != nil {
 			return err
 		}
@@ -232,9 +237,4 @@ func moduleError(m module.Version, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", m, err)
-}
-
-// opener opens a text in place of any file.
-func opener(text []byte) func(string) (io.ReadCloser, error) {
-	return func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 }

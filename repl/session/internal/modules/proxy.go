@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -27,13 +26,6 @@ const (
 
 // patience is how long a proxy may take to accept a connection: without a network the answer comes at once.
 const patience = 3 * time.Second
-
-// newHTTP makes the client for proxies and the checksum database.
-func newHTTP() *http.Client {
-	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: patience}).DialContext,
-		TLSHandshakeTimeout: 2 * patience, ResponseHeaderTimeout: time.Minute, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16}
-	return &http.Client{Transport: t}
-}
 
 // A missingError is the answer of a proxy that does not have a module, a version or a file.
 type missingError struct{ where, why string }

@@ -206,7 +206,9 @@ func (r *Runtime) Invoke(key int, name string, recv reflect.Value, args []reflec
 	want := mt.In(0)
 	switch pointer := recv.Kind() == reflect.Pointer; {
 	case want.Kind() == reflect.Pointer && !pointer:
-		recv = addressed(recv)
+		p := reflect.New(recv.Type()) // to a copy
+		p.Elem().Set(recv)
+		recv = p
 	case want.Kind() != reflect.Pointer && pointer:
 		if recv.IsNil() {
 			panic(RuntimeError(fmt.Sprintf("value method %s.%s called using nil *%[1]s pointer", r.types.Name(key), name)))
@@ -297,10 +299,3 @@ func (r *Runtime) CallText(key int, name string, v reflect.Value) (text string, 
 }
 
 var errNoText = errors.New("no such method")
-
-// addressed returns a pointer to a copy of v.
-func addressed(v reflect.Value) reflect.Value {
-	p := reflect.New(v.Type())
-	p.Elem().Set(v)
-	return p
-}

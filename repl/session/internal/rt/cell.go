@@ -522,15 +522,13 @@ func (r *Runtime) Go(where int, f func()) {
 	r.mu.Unlock()
 	go r.Contain(where, func() {
 		r.depart(place, c)
-		defer r.ended(n)
+		defer func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			delete(r.going, n)
+		}()
 		f()
 	})()
-}
-
-func (r *Runtime) ended(n uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.going, n)
 }
 
 // Started is how many goroutines cells have started so far.
