@@ -325,3 +325,12 @@ func (c *attentionCall) split(memory int) (calls []attentionCall, ok bool) {
 	}
 	return calls, true
 }
+
+// maskOf is the mask of a group's attention, if it has one.
+func maskOf(g *backend.Group) []backend.Ref {
+	in := &g.Insts[0]
+	if in.Op == ir.AttentionGrad {
+		return in.Args[6:]
+	}
+	return in.Args[3:]
+}

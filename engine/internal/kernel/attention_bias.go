@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/mcs-notebook/mcs/engine/internal/backend"
-	"github.com/mcs-notebook/mcs/engine/internal/ir"
 )
 
 // A library adds a bias to the scores, of the operands' type, before it hides the keys behind a query. A text
@@ -14,15 +13,6 @@ import (
 // narrow is how many times fewer keys than there are a window shows, so that our own attention, which visits
 // no others, is as fast as a library that computes all scores.
 const narrow = 16
-
-// maskOf is the mask of a group's attention, if it has one.
-func maskOf(g *backend.Group) []backend.Ref {
-	in := &g.Insts[0]
-	if in.Op == ir.AttentionGrad {
-		return in.Args[6:]
-	}
-	return in.Args[3:]
-}
 
 // bias lets a call read a bias in place of the mask, and returns the text that writes it to the first bytes
 // of the workspace. A gradient gets a copy of the logsumexp, too, see biasText.
