@@ -111,11 +111,12 @@ func linesFor(caches []machine.Cache) int {
 }
 
 // copiesFor returns the most elements of a shared operand of which each thread packs a copy: the copies of
-// the threads with one last cache take at most a quarter of it.
+// the threads with one last cache take at most a quarter of it, and each 4 MiB, above which threads that
+// share a cache lose what others gain.
 func copiesFor(caches []machine.Cache, threads int) int {
 	last := machine.Cache{Size: 8 << 20, Sharing: threads}
 	if len(caches) > 0 {
 		last = caches[len(caches)-1]
 	}
-	return int(last.Size) / 4 / 4 / min(threads, last.Sharing)
+	return min(1<<20, int(last.Size)/4/4/min(threads, last.Sharing))
 }

@@ -21,9 +21,9 @@ func TestTasksOfMachines(t *testing.T) {
 		{"unknown", nil, 256, 256},
 		{"Haswell, two threads a core", []machine.Cache{{Size: 32 * kb, Sharing: 2}, {Size: 256 * kb, Sharing: 2}, {Size: 8 * mb, Sharing: 8}}, 64, 256},
 		{"Zen 3", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: 512 * kb, Sharing: 1}, {Size: 32 * mb, Sharing: 8}}, 128, 1024},
-		{"Cascade Lake", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: mb, Sharing: 1}, {Size: 36 * mb, Sharing: 2}}, 256, 4608},
+		{"Cascade Lake", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: mb, Sharing: 1}, {Size: 36 * mb, Sharing: 2}}, 256, 4096},
 		{"Zen 4, two threads a core", []machine.Cache{{Size: 32 * kb, Sharing: 2}, {Size: mb, Sharing: 2}, {Size: 32 * mb, Sharing: 16}}, 128, 1024},
-		{"Sapphire Rapids", []machine.Cache{{Size: 48 * kb, Sharing: 1}, {Size: 2 * mb, Sharing: 1}, {Size: 105 * mb, Sharing: 2}}, 256, 13440},
+		{"Sapphire Rapids", []machine.Cache{{Size: 48 * kb, Sharing: 1}, {Size: 2 * mb, Sharing: 1}, {Size: 105 * mb, Sharing: 2}}, 256, 4096},
 		{"Apple M1", []machine.Cache{{Size: 128 * kb, Sharing: 1}, {Size: 12 * mb, Sharing: 4}}, 256, 768},
 		{"Cortex-A72", []machine.Cache{{Size: 32 * kb, Sharing: 1}, {Size: mb, Sharing: 4}}, 64, 64},
 	} {
