@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -475,10 +476,7 @@ func (tr *trial) run(d *check.Device, k *Kernel, m check.Mode, seed uint32, data
 		free = append(free, p)
 		return uint64(p), d.Write(p, b)
 	}
-	record, stop := make([]byte, FaultSize), []byte{1, 0, 0, 0}
-	for i := range record[:FaultSize] {
-		record[i] = 0xff // no report
-	}
+	record, stop := bytes.Repeat([]byte{0xff}, FaultSize), []byte{1, 0, 0, 0} // no report
 	for _, b := range data {
 		p, e := put(b)
 		at.Buffers, err = append(at.Buffers, p), errors.Join(err, e)

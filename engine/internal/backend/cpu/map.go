@@ -146,8 +146,10 @@ func storedOuts(g *backend.Group, outs []backend.Output) []tile.Out {
 	return r
 }
 
-// streams says whether an output of g is stored past the caches.
-func streams(g *backend.Group, o *backend.Output) bool { return streamsFrom(streamBytes(), g, o) }
+// streams says whether an output of g is stored past the caches. A small one does not ask how fast that is.
+func streams(g *backend.Group, o *backend.Output) bool {
+	return streamsFrom(leastStreamed, g, o) && streamsFrom(streamBytes(), g, o)
+}
 
 // streamsFrom is streams for groups that store at least so many bytes.
 func streamsFrom(least int, g *backend.Group, o *backend.Output) bool {

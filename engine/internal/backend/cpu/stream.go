@@ -10,16 +10,18 @@ import (
 	"github.com/mcs-notebook/mcs/internal/machine"
 )
 
-// streamBytes is how many bytes a group must store, which no kernel reads soon, for its stores to go past the
-// caches. Below 4 MiB a kernel that reads the result loses more than the store gains, on any machine. From
-// there on such a store takes half the time where the last cache is slow (Sapphire Rapids), and three times
-// as long where it is fast (Zen 4), up to half as many bytes as that cache has. It changes no result.
+// leastStreamed is how many bytes a group must store, which no kernel reads soon, for its stores to go past
+// the caches on any machine: with fewer a kernel that reads the result loses more than the store gains.
+const leastStreamed = 4 << 20
+
+// streamBytes is leastStreamed for this machine. From there on such a store takes half the time where the
+// last cache is slow (Sapphire Rapids), and three times as long where it is fast (Zen 4), up to half as many
+// bytes as that cache has. It changes no result.
 var streamBytes = sync.OnceValue(func() int {
-	const least = 4 << 20
-	if caches := machine.Caches(); len(caches) > 0 && !pastIsFaster(least) {
-		return max(least, int(caches[len(caches)-1].Size/2))
+	if caches := machine.Caches(); len(caches) > 0 && !pastIsFaster(leastStreamed) {
+		return max(leastStreamed, int(caches[len(caches)-1].Size/2))
 	}
-	return least
+	return leastStreamed
 })
 
 // pastIsFaster measures whether stores of so many bytes past the caches take less time than stores to them:

@@ -14,7 +14,7 @@ import (
 // TestStreamsChangeNoResult computes the same with stores to the caches and past them.
 func TestStreamsChangeNoResult(t *testing.T) {
 	defer func(old func() int) { streamBytes = old }(streamBytes)
-	shape := []int{70, 1000}
+	shape := []int{1050, 1000}
 	for _, c := range []struct {
 		op   ir.Op
 		kind backend.Kind

@@ -75,9 +75,7 @@ func (p *Product) newBlockLoop(c *Call, threads int) *blockLoop {
 		switch {
 		case b.batch > 0 && l.once:
 		case l.private:
-			for i := range b.copies {
-				b.copies[i].packed = false
-			}
+			clear(b.copies)
 		default:
 			b.workers.For(b.stage.panels, b.pack)
 		}
