@@ -148,10 +148,11 @@ static void store(int type, uint64_t at, float v) {
 	}
 }
 
-typedef struct { desc o; layout a, b, c, d; uint64_t pa, pb, pc, pd; float alpha, beta; } product;
+typedef struct { desc o; layout a, b, c, d; uint64_t pa, pb, pc, pd; float alpha, beta; int time; } product;
 
 static int run(void *data) {
 	product *p = data;
+	stub_tick(p->time);
 	layout bias = {.type = p->d.type};
 	for (int n = 0; n < p->d.batches; n++)
 		for (uint64_t j = 0; j < p->d.columns; j++)
@@ -182,8 +183,7 @@ int cublasLtMatmul(object *h, desc *o, float *alpha, uint64_t a, layout *la, uin
 	WANT(a % g->data[3] == 0 && b % g->data[3] == 0 && c % g->data[4] == 0 && d % g->data[4] == 0)
 	int time = times[g->data[0] - 66];
 	if (time < 0) return UNSUPPORTED;
-	stub_tick(time);
 	product *p = malloc(sizeof *p); // a graph keeps it
-	*p = (product){*o, *la, *lb, *lc, *ld, a, b, c, d, *alpha, *beta};
+	*p = (product){*o, *la, *lb, *lc, *ld, a, b, c, d, *alpha, *beta, time};
 	return stub_enqueue(stream, run, p) ? INVALID : OK;
 }
