@@ -38,8 +38,13 @@ def tokens(work):
 UNITS = {"flops": "GFLOP/s", "bytes": "GB/s", "exps": "Gexp/s"}
 
 
+def rounded(x, digits):
+    """A number of so many digits, below a million without an exponent."""
+    return f"{float(f'{x:.{digits}g}'):g}"
+
+
 def rate(row, digits):
-    return f"{row['rate'] / 1e9:.{digits}g} {UNITS[row['limit']]}" if row["rate"] else ""
+    return f"{rounded(row['rate'] / 1e9, digits)} {UNITS[row['limit']]}" if row["rate"] else ""
 
 
 def share(row):
@@ -111,13 +116,13 @@ def inside(rows):
 
 
 def markdown(table, sides):
-    """The table of docs/performance.md: each peer's time over mcs's."""
+    """The table of docs/performance.md: each peer's time over mcs's; ! the result differs."""
     yield "| work | mcs | launches | in kernels | rate | share | " + " | ".join(s.label for s in sides[1:]) + " |"
     yield "|---|" + "--:|" * (len(sides) + 4)
     for name, rows in table.items():
         m = rows["mcs"]
         cells = [name, duration(m["seconds"]), *inside(rows), rate(m, 3), share(m)]
-        cells += [f"{rows[s.name]['ratio']:.2f}" if s.name in rows else "" for s in sides[1:]]
+        cells += [f"{rows[s.name]['ratio']:.2f}{'' if rows[s.name]['agrees'] else '!'}" if s.name in rows else "" for s in sides[1:]]
         yield "| " + " | ".join(cells) + " |"
     yield ""
     yield "| work that misses a bar | what limits it |"
@@ -133,6 +138,6 @@ def kernels(rows, passed):
     yield "| work | kernel | launches | time | GB/s | GFLOP/s | bound | share |" + "".join(f" {check} |" for check in passed)
     yield "|---|---|--:|--:|--:|--:|---|--:|" + "---|" * len(passed)
     for r in rows:
-        rates = [f"{r[amount] / r['seconds'] / 1e9:.3g}" if r["seconds"] and r[amount] else "" for amount in ("bytes", "flops")]
+        rates = [rounded(r[amount] / r["seconds"] / 1e9, 3) if r["seconds"] and r[amount] else "" for amount in ("bytes", "flops")]
         checks = ["ok" if r["work"].replace(" ", "_") in names else "" for names in passed.values()]
         yield "| " + " | ".join([r["work"], f"`{r['name']}`", f"{r['launches']:.0f}", duration(r["seconds"]), *rates, r["bound"], share(r), *checks]) + " |"
