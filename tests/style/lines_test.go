@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 
 // mostLines is what the product may have, rounded up to the next hundred when it was last looked at: to go
 // beyond is a decision. The aim is 125,000.
-const mostLines = 222_200
+const mostLines = 222_400
 
 var generatedHead = regexp.MustCompile(`(?m)^(//|#) Code generated .* DO NOT EDIT\.$`)
 

@@ -30,6 +30,9 @@ func (s spatial) size() int { return s[0] * s[1] * s[2] }
 // at is the place of an element in C order.
 func (s spatial) at(i spatial) int { return (i[0]*s[1]+i[1])*s[2] + i[2] }
 
+// apart is the distance in C order of two elements that follow one another along an axis.
+func (s spatial) apart(axis int) int { return spatial{s[1] * s[2], s[2], 1}[axis] }
+
 // times multiplies each number by that of t.
 func (s spatial) times(t spatial) spatial { return spatial{s[0] * t[0], s[1] * t[1], s[2] * t[2]} }
 

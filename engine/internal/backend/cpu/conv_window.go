@@ -30,10 +30,13 @@ type windowed struct {
 // windows are the places of a window that the same taps reach. With the strides of a transposed convolution
 // these are the elements whose places leave the same remainder.
 type windows struct {
-	count       spatial // of an image
-	step        spatial // between windows, in elements of the part
-	first, next spatial // where the results belong
-	chunks      [][]micro.Stretch
+	count   spatial // of an image
+	step    spatial // between windows, in elements of the part
+	edges   edges
+	reads   [zones]chunks
+	reading spatial // the distance of two windows along an axis in the part,
+	writing spatial // and of their results in an image,
+	first   int     // where that of the first window is
 }
 
 // read is the element that a tap reads at a place of the window, counted from the first that any does.
@@ -65,9 +68,10 @@ func newForward(c *convolution) *windowed {
 	w := &windowed{part: c.part(), count: c.images, groups: c.groups, out: c.out, taps: c.w.size(), shape: c.y}
 	w.result, w.channel = c.in*w.taps, w.taps
 	w.division = w.part.divide(c.images, c.y, c.strides())
-	var taps, at []int
-	c.w.each(func(tap spatial) { taps, at = append(taps, c.w.at(tap)), append(at, w.part.at(c.read(spatial{}, tap))) })
-	w.add(windows{count: c.y, step: c.strides(), next: spatial{1, 1, 1}}, taps, at)
+	var taps []int
+	var at []spatial
+	c.w.each(func(tap spatial) { taps, at = append(taps, c.w.at(tap)), append(at, c.read(spatial{}, tap)) })
+	w.add(windows{count: c.y, step: c.strides()}, spatial{}, spatial{1, 1, 1}, taps, at)
 	return w
 }
 
@@ -88,14 +92,15 @@ func newTransposed(c *convolution) *windowed {
 
 // phase adds the windows of the elements of x whose places leave the remainders p.
 func (w *windowed) phase(c *convolution, p spatial) {
-	ph := windows{step: spatial{1, 1, 1}, first: p, next: c.strides()}
+	ph := windows{step: spatial{1, 1, 1}}
 	for a := range p {
 		ph.count[a] = c.within(a, p[a])
 	}
 	if ph.count.size() == 0 {
 		return
 	}
-	var taps, at []int
+	var taps []int
+	var at []spatial
 	c.w.each(func(tap spatial) {
 		var from spatial
 		for a := range tap {
@@ -105,13 +110,13 @@ func (w *windowed) phase(c *convolution, p spatial) {
 			}
 			from[a] = shift - w.part.first[a]
 		}
-		taps, at = append(taps, c.w.at(tap)), append(at, w.part.at(from))
+		taps, at = append(taps, c.w.at(tap)), append(at, from)
 	})
-	if len(at) > 1 && at[0] > at[1] { // backwards
+	if len(at) > 1 && w.part.at(at[0]) > w.part.at(at[1]) { // backwards
 		slices.Reverse(taps)
 		slices.Reverse(at)
 	}
-	w.add(ph, taps, at)
+	w.add(ph, p, c.strides(), taps, at)
 }
 
 // shift says whether tap k reaches elements of x with remainder p along an axis, and how far the place of the
@@ -131,48 +136,34 @@ func (c *convolution) within(axis, p int) int {
 	return max(0, (c.x[axis]-p+s-1)/s)
 }
 
-// add adds windows whose taps read the elements at, counted from the first that a window could.
-func (w *windowed) add(ph windows, taps, at []int) {
-	cols := micro.IndirectKernel().Cols
+// add adds windows whose results are those from first on, next elements apart, and whose taps read the
+// elements at, counted from the first that a window could.
+func (w *windowed) add(ph windows, first, next spatial, taps []int, at []spatial) {
+	cols, channels := micro.IndirectKernel().Cols, w.part.channels
 	var all []micro.Stretch
-	for i, from := range at {
-		all = append(all, micro.Stretch{A: from, End: from + w.part.channels, B: (len(w.order) + i) * w.part.channels * cols})
+	for i, e := range at {
+		all = append(all, micro.Stretch{A: w.part.at(e), End: w.part.at(e) + channels, B: (len(w.order) + i) * channels * cols})
 	}
 	w.order = append(w.order, taps...)
-	ph.chunks = chunks(all, cols)
+	for a := range ph.step {
+		ph.reading[a], ph.writing[a] = ph.step[a]*w.part.length.apart(a)*w.part.apart, next[a]*w.shape.apart(a)
+	}
+	ph.first = w.shape.at(first)
+	ph.edges = w.part.edges(ph.count, ph.step, at)
+	for a, least := range worthLeaving {
+		if len(at)*channels < least {
+			ph.edges.from[a], ph.edges.end[a] = 0, ph.count[a]
+		}
+	}
+	for n := range ph.reads {
+		ph.reads[n] = newChunks(all, cols, func(i int) bool { return ph.edges.zeros(zoneOf(n), at[i], at[i]) })
+	}
 	w.phases = append(w.phases, ph)
 }
 
-// depth is about the number of products that are added up before the sum is added to the result. It decides
-// the order of additions, so it is equal on all machines.
-const depth = 512
-
-// chunks cuts stretches into pieces of equal lengths, and joins those that follow one another. Rows of the
-// right operand are ldb elements apart.
-func chunks(all []micro.Stretch, ldb int) (list [][]micro.Stretch) {
-	steps := 0
-	for _, s := range all {
-		steps += s.End - s.A
-	}
-	left, most := 0, evenly(steps, depth)
-	for _, s := range all {
-		for s.A < s.End {
-			if left == 0 {
-				list, left = append(list, nil), most
-			}
-			n := min(left, s.End-s.A)
-			piece := micro.Stretch{A: s.A, End: s.A + n, B: s.B}
-			last := &list[len(list)-1]
-			if k := len(*last) - 1; k >= 0 && (*last)[k].End == piece.A && (*last)[k].B+(piece.A-(*last)[k].A)*ldb == piece.B {
-				(*last)[k].End = piece.End
-			} else {
-				*last = append(*last, piece)
-			}
-			left, s.A, s.B = left-n, s.A+n, s.B+n*ldb
-		}
-	}
-	return list
-}
+// worthLeaving is the number of products of a result from which on zeros along an axis are left out. Along
+// the last one results that lie side by side are cut, which takes longer to store.
+var worthLeaving = spatial{64, 64, 1024}
 
 // pack packs the weight: for each group and panel of results a row for each tap, in their order, and channel.
 func (w *windowed) pack(l *launch, weight unsafe.Pointer) []float32 {
@@ -227,12 +218,11 @@ func (w *windowed) run(l *launch, x, weight, to unsafe.Pointer) {
 		t.fill(x, min(images, w.count-t.image))
 		for p := range w.phases {
 			ph := &w.phases[p]
-			count := ph.count
-			count[w.axis] = min(w.block, count[w.axis]-t.row)
-			all := min(images, w.count-t.image) * count.size()
+			all := t.cut(ph, min(images, w.count-t.image))
 			for first := 0; first < all; first += most {
 				n := min(most, all-first)
-				runs := t.places(ph, count, first, n)
+				runs := t.places(ph, first, n)
+				t.alike(ph, first, n)
 				for p := share * panels / shares; p < (share+1)*panels/shares && !l.pool.Stopped(); p++ {
 					t.multiply(ph, packed[(group*panels+p)*len(w.order)*w.part.channels*kernel.Cols:], p*kernel.Cols, n, runs)
 				}
@@ -249,6 +239,46 @@ type task struct {
 	read, sums        []float32
 	lines             []int // where windows begin in what is read
 	runs              [most]run
+	series            []series
+	boxes             []box
+	space             [zones]box
+}
+
+// A series is windows up to end that read the same.
+type series struct {
+	chunks
+	end int
+}
+
+// A box is the windows of a zone in each image of a task, and their number in all of them. The first one
+// reads and writes at these elements of the part and of an image.
+type box struct {
+	zone        zone
+	count       spatial
+	windows     int
+	read, write int
+}
+
+// cut cuts a task's windows into boxes, and returns their number.
+func (t *task) cut(ph *windows, images int) (all int) {
+	row, end := spatial{}, ph.count
+	row[t.axis], end[t.axis] = t.row, min(t.row+t.block, end[t.axis])
+	t.boxes = t.space[:0]
+	for n := range zones {
+		b := box{zone: zoneOf(n), write: ph.first}
+		b.zone[0], b.zone[1] = (b.zone[0]+1)%3, (b.zone[1]+1)%3 // rows at the edges side by side, so that fewer tiles are mixed
+		for a, z := range b.zone {
+			low, high := ph.edges.places(a, z, ph.count[a])
+			low = max(low, row[a])
+			b.count[a] = max(0, min(high, end[a])-low)
+			b.read += (low - row[a]) * ph.reading[a]
+			b.write += low * ph.writing[a]
+		}
+		if b.windows = images * b.count.size(); b.windows > 0 {
+			t.boxes, all = append(t.boxes, b), all+b.windows
+		}
+	}
+	return all
 }
 
 // fill reads n images.
@@ -266,14 +296,23 @@ func (t *task) fill(x unsafe.Pointer, n int) {
 // multiply computes the results of n windows from channel c on, those of a panel of the weight.
 func (t *task) multiply(ph *windows, panel []float32, c, n int, runs []run) {
 	kernel, cols := micro.IndirectKernel(), min(micro.IndirectKernel().Cols, t.out-c)
-	for k, chunk := range ph.chunks {
-		for i := 0; i < n; i += kernel.Rows {
-			sums := &t.sums[i*kernel.Cols]
-			kernel.Run(chunk, &t.read[0], t.lines[i:], &panel[0], kernel.Cols, sums, kernel.Cols, min(kernel.Rows, n-i), cols, min(k, 1))
+	i := 0
+	for _, s := range t.series {
+		if s.late() {
+			clear(t.sums[i*kernel.Cols : s.end*kernel.Cols])
 		}
+		i = s.end
 	}
-	if len(ph.chunks) == 0 {
-		clear(t.sums)
+	for k := range ph.reads[0] {
+		i = 0
+		for _, s := range t.series {
+			if chunk := s.chunks[k]; len(chunk) > 0 {
+				for ; i < s.end; i += kernel.Rows {
+					kernel.Run(chunk, &t.read[0], t.lines[i:], &panel[0], kernel.Cols, &t.sums[i*kernel.Cols], kernel.Cols, min(kernel.Rows, n-i), cols, min(k, 1))
+				}
+			}
+			i = s.end
+		}
 	}
 	sums, to := t.sums, unsafe.Add(t.to, 4*c*t.shape.size())
 	for _, r := range runs {
@@ -287,30 +326,56 @@ type run struct{ n, to int }
 
 // places fills in where n windows from number first on begin in the part, and returns the runs of their
 // results. Lines behind them are the last one again.
-func (t *task) places(ph *windows, count spatial, first, n int) []run {
-	runs := t.runs[:0]
+func (t *task) places(ph *windows, first, n int) []run {
+	runs, boxes := t.runs[:0], t.boxes
 	for k := 0; k < n; {
-		image, place := (first+k)/count.size(), (first+k)%count.size()
-		i := spatial{place / (count[1] * count[2]), place / count[2] % count[1], place % count[2]}
-		row := min(n-k, count[2]-i[2])
-		read := image*t.part.image() + t.part.at(i.times(ph.step))
-		i[t.axis] += t.row
-		write := ((t.image+image)*t.groups+t.group)*t.out*t.shape.size() + t.shape.at(i.times(ph.next)) + t.shape.at(ph.first)
-		if last := len(runs) - 1; last >= 0 && runs[last].to+runs[last].n == write && ph.next[2] == 1 {
+		for first+k >= boxes[0].windows {
+			first, boxes = first-boxes[0].windows, boxes[1:]
+		}
+		b := &boxes[0]
+		place, i2 := (first+k)/b.count[2], (first+k)%b.count[2]
+		place, i1 := place/b.count[1], place%b.count[1]
+		image, i0 := place/b.count[0], place%b.count[0]
+		row := min(n-k, b.count[2]-i2)
+		read := image*t.part.image() + b.read + i0*ph.reading[0] + i1*ph.reading[1] + i2*ph.reading[2]
+		write := ((t.image+image)*t.groups+t.group)*t.out*t.shape.size() + b.write + i0*ph.writing[0] + i1*ph.writing[1] + i2*ph.writing[2]
+		if last := len(runs) - 1; last >= 0 && runs[last].to+runs[last].n == write && ph.writing[2] == 1 {
 			runs[last].n += row
-		} else if runs = append(runs, run{row, write}); ph.next[2] > 1 {
+		} else if runs = append(runs, run{row, write}); ph.writing[2] > 1 {
 			runs[last+1].n = 1
 			for j := 1; j < row; j++ {
-				runs = append(runs, run{1, write + j*ph.next[2]})
+				runs = append(runs, run{1, write + j*ph.writing[2]})
 			}
 		}
-		for range row {
-			t.lines[k] = read
-			read, k = read+ph.step[2]*t.part.apart, k+1
+		lines := t.lines[k : k+row]
+		for j := range lines {
+			lines[j] = read + j*ph.reading[2]
 		}
+		k += row
 	}
 	for k := n; k < len(t.lines); k++ {
 		t.lines[k] = t.lines[n-1]
 	}
 	return runs
+}
+
+// alike fills in which of n windows from number first on read the same. A tile reads what its windows do.
+func (t *task) alike(ph *windows, first, n int) {
+	t.series = t.series[:0]
+	rows, last := micro.IndirectKernel().Rows, zones
+	at, end := 0, t.boxes[0].windows
+	for i := first; i < first+n; i += rows {
+		for ; end <= i; end += t.boxes[at].windows {
+			at++
+		}
+		next, zone := min(i+rows, first+n), t.boxes[at].zone
+		for j, end := at, end; end < next; end += t.boxes[j].windows {
+			j++
+			zone = zone.with(t.boxes[j].zone)
+		}
+		if number := zone.number(); number != last {
+			t.series, last = append(t.series, series{chunks: ph.reads[number]}), number
+		}
+		t.series[len(t.series)-1].end = next - first
+	}
 }
