@@ -139,6 +139,8 @@ def environment(threads):
     env = dict(os.environ, PYTHONPATH=HERE, PYTHONWARNINGS="ignore", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1",
                TRANSFORMERS_VERBOSITY="error", JAX_PLATFORMS="cpu", TORCHINDUCTOR_COMPILE_THREADS=str(threads),
                TORCHINDUCTOR_CACHE_DIR=os.path.join(HERE, ".venv", "inductor"), TORCH_LOGS="-all")
+    # glibc gives arrays of up to 32 MiB back to the system until it has seen some freed: then a side's first works pay for new pages.
+    env.update(MALLOC_MMAP_THRESHOLD_=str(32 << 20), MALLOC_TRIM_THRESHOLD_=str(1 << 30), MALLOC_TOP_PAD_=str(64 << 20))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "GOMAXPROCS"):
         env[name] = str(threads)
     return env
