@@ -143,7 +143,7 @@ BARS = [
     share("matvec/(bf16|int8|int4) .*", 0.85),
     share("(softmax|layer_norm|rms_norm)/.*", 0.85),
     ratio("(softmax|layer_norm|rms_norm)/.*", 1.25),
-    ratio("conv/.*", 0.8, "torch"),
+    ratio("conv/.*", 1.0, "torch"),
     mean_ratio("lora/(512|1024|2048) r8 (1|16|128|1024) rows", 1.5),
     ratio("lora/(512|1024|2048) r8 (1|16|128|1024) rows", 1.0),
     spread("lora/1024 r[0-9]+ 128 rows", 1.10),
